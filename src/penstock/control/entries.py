@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from penstock.control.actions import Action
+from penstock.control.settings import LoopSettings
 from penstock.model import Cluster, Configuration, Decision, Objectives, Observation, Topology
 
 
@@ -19,6 +20,7 @@ class Started:
     cluster: Cluster
     objectives: Objectives
     initial: Configuration
+    settings: LoopSettings = field(default_factory=LoopSettings)
     resumed: bool = False
     kind: Literal["started"] = "started"
 

@@ -59,14 +59,6 @@ class Objectives:
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleRequest:
-    """A user asked, at a time, for more (positive) or fewer (negative) workers."""
-
-    at_s: float
-    workers: int
-
-
-@dataclass(frozen=True, slots=True)
 class View:
     """All that a policy gets to see.
 
@@ -82,7 +74,6 @@ class View:
     requested: Configuration
     observed: Configuration | None = None
     observations: tuple[Observation, ...] = ()
-    requests: tuple[ScaleRequest, ...] = ()
 
     @property
     def latest(self) -> Observation | None:

@@ -61,7 +61,7 @@ class Application:
             unknown = set(cost.selectivity) - set(self.topology.downstream(name))
             if unknown:
                 raise InvalidModel(
-                    f"Operator '{name}' of '{self.name}' has a selectivity towards '{min(unknown)}' but no stream to it."
+                    f"Operator '{name}' of '{self.name}' has a selectivity to '{min(unknown)}' but no stream to it."
                 )
         if not 0 <= self.low_per_s <= self.high_per_s:
             raise InvalidModel(f"Application '{self.name}' needs 0 <= low_per_s <= high_per_s.")

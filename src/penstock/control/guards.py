@@ -1,0 +1,171 @@
+"""What stands between a decision and the cluster.
+
+The guards are asked in the order of `GUARDS`. Each returns the target it lets pass, which may be a smaller
+change than was asked for, or `Held` with a reason, which ends the round without an action:
+
+1. `bounds`           clips every operator to its own least and greatest parallelism;
+2. `quota`            clips the workers to the pool and the user's quota;
+3. `block`            holds a change that was tried a while ago and made things worse;
+4. `cool-down`        holds every change that follows an action too soon;
+5. `excluded period`  holds every change in a period in which nothing may change;
+6. `dry run`          holds every change;
+7. `late scale-down`  gives up nothing that was needed within the last `scale_down_after_s`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from penstock.control.settings import LoopSettings
+from penstock.model import Change, Cluster, Configuration, Objectives, ParallelismChange, Topology, WorkersChange, diff
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The change must wait."""
+
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Changes that made things worse and must not be repeated before `until_s`."""
+
+    changes: tuple[Change, ...]
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What the guards know: `needs` are the targets asked for lately, with their times, oldest first."""
+
+    now_s: float
+    topologies: Mapping[str, Topology]
+    cluster: Cluster
+    objectives: Objectives
+    settings: LoopSettings
+    requested: Configuration
+    last_action_s: float | None = None
+    needs: tuple[tuple[float, Configuration], ...] = ()
+    blocked: tuple[Blocked, ...] = ()
+
+
+Guard: TypeAlias = Callable[[Configuration, Situation], Configuration | Held]
+
+
+def bounds(target: Configuration, situation: Situation) -> Configuration | Held:
+    """Clip every operator to its own bounds."""
+    clipped = {
+        name: {
+            operator: topology.operator(operator).clip(target.parallelism[name][operator])
+            for operator in topology.names
+        }
+        for name, topology in situation.topologies.items()
+    }
+    return target if clipped == target.parallelism else replace(target, parallelism=clipped, placement=None)
+
+
+def quota(target: Configuration, situation: Situation) -> Configuration | Held:
+    """Clip the workers to the pool and to the user's quota."""
+    pool = len(situation.cluster.workers)
+    most = min(pool, situation.objectives.max_workers or pool)
+    workers = min(max(target.workers, min(situation.objectives.min_workers, most)), most)
+    return target if workers == target.workers else target.with_workers(workers)
+
+
+def block(target: Configuration, situation: Situation) -> Configuration | Held:
+    """Hold what repeats a change that made things worse."""
+    for blocked in situation.blocked:
+        if situation.now_s >= blocked.until_s:
+            continue
+        for change in diff(situation.requested, target):
+            if any(_repeats(change, earlier) for earlier in blocked.changes):
+                return Held(f"{describe(change)} made things worse before and is blocked until {blocked.until_s:.0f} s")
+    return target
+
+
+def cool_down(target: Configuration, situation: Situation) -> Configuration | Held:
+    """Hold what follows an action too soon."""
+    if situation.last_action_s is None:
+        return target
+    ends_s = situation.last_action_s + situation.settings.cooldown_s
+    return Held(f"the last action was at {situation.last_action_s:.0f} s") if situation.now_s < ends_s else target
+
+
+def excluded_periods(target: Configuration, situation: Situation) -> Configuration | Held:
+    """Hold what falls into an excluded period."""
+    for start_s, end_s in situation.settings.excluded:
+        if start_s <= situation.now_s < end_s:
+            return Held(f"nothing may change from {start_s:g} to {end_s:g} s")
+    return target
+
+
+def dry_run(target: Configuration, situation: Situation) -> Configuration | Held:
+    """Hold everything in a dry run."""
+    return Held("this is a dry run") if situation.settings.dry_run else target
+
+
+def late_scale_down(target: Configuration, situation: Situation) -> Configuration | Held:
+    """Give up nothing that was needed a moment ago."""
+    since_s = situation.now_s - situation.settings.scale_down_after_s
+    recent = [need for at_s, need in situation.needs if at_s > since_s]
+    kept = target
+    for change in diff(situation.requested, target):
+        if isinstance(change, ParallelismChange):
+            needed = max((n.parallelism[change.application][change.operator] for n in recent), default=change.after)
+            least = min(change.before, max(change.after, needed))
+            if change.after < change.before and least != change.after:
+                kept = kept.with_parallelism(change.application, change.operator, least)
+        elif isinstance(change, WorkersChange) and change.after < change.before:
+            needed = max((need.workers for need in recent), default=change.after)
+            least = min(change.before, max(change.after, needed))
+            kept = kept if least == change.after else kept.with_workers(least)
+    if not diff(situation.requested, kept) and diff(situation.requested, target):
+        return Held(f"more was needed within the last {situation.settings.scale_down_after_s:.0f} s")
+    return kept
+
+
+GUARDS: tuple[tuple[str, Guard], ...] = (
+    ("bounds", bounds),
+    ("quota", quota),
+    ("block", block),
+    ("cool-down", cool_down),
+    ("excluded period", excluded_periods),
+    ("dry run", dry_run),
+    ("late scale-down", late_scale_down),
+)
+
+
+def admit(target: Configuration, situation: Situation) -> Configuration | Held:
+    """Ask all guards in their order; a `Held` names the guard that held."""
+    for name, guard in GUARDS:
+        passed = guard(target, situation)
+        if isinstance(passed, Held):
+            return Held(f"{name}: {passed.because}")
+        target = passed
+    return target
+
+
+def describe(change: Change) -> str:
+    """A change in words: `split 2 -> 3`, `workers 1 -> 2`."""
+    if isinstance(change, ParallelismChange):
+        return f"{change.operator} {change.before} -> {change.after}"
+    if isinstance(change, WorkersChange):
+        return f"workers {change.before} -> {change.after}"
+    return f"{change.operator} to {', '.join(change.after or ())}"
+
+
+def _repeats(change: Change, earlier: Change) -> bool:
+    """The same thing in the same direction, at least as far."""
+    if isinstance(change, ParallelismChange) and isinstance(earlier, ParallelismChange):
+        same = (change.application, change.operator) == (earlier.application, earlier.operator)
+        return same and _as_far(change.before, change.after, earlier.before, earlier.after)
+    if isinstance(change, WorkersChange) and isinstance(earlier, WorkersChange):
+        return _as_far(change.before, change.after, earlier.before, earlier.after)
+    return change == earlier
+
+
+def _as_far(before: int, after: int, earlier_before: int, earlier_after: int) -> bool:
+    if earlier_after > earlier_before:
+        return after > before and after >= earlier_after
+    return after < before and after <= earlier_after

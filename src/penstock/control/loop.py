@@ -1,0 +1,214 @@
+"""The loop: observe, decide, guard, act, verify; everything it does is in its journal."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic
+
+from penstock.control.entries import Acted, Decided, Ended, Entry, Judged, Observed, Refused, Started
+from penstock.control.guards import Blocked, Held, Situation, admit, bounds, quota
+from penstock.control.inspection import inspect
+from penstock.control.judgement import Trial, judge
+from penstock.control.ports import Actuator, Clock, Journal, Monitor
+from penstock.control.settings import LoopSettings
+from penstock.errors import ActionFailed, BadObservation
+from penstock.model import Cluster, Configuration, Objectives, Observation, Reconfigure, Topology, View, diff
+from penstock.policies.base import Memory, Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """What is under control: the applications, the pool of workers, and what the user wants of them."""
+
+    topologies: Mapping[str, Topology]
+    cluster: Cluster
+    objectives: Objectives
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The loop's hands and eyes."""
+
+    monitor: Monitor
+    actuator: Actuator
+    clock: Clock
+    journal: Journal
+
+
+class ControlLoop(Generic[Memory]):
+    """Runs one policy over one plant.
+
+    All its state follows from the journal: a loop that is fed the recorded observations of another (see
+    `penstock.control.replay`) ends up in the same state and decides the same from there on.
+    """
+
+    def __init__(
+        self,
+        plant: Plant,
+        policy: Policy[Memory],
+        ports: Ports,
+        settings: LoopSettings | None = None,
+        on_entry: Callable[[Entry], None] | None = None,
+    ) -> None:
+        self.ports = ports
+        self._plant = plant
+        self._policy = policy
+        self._settings = settings or LoopSettings()
+        self._on_entry = on_entry
+        self._memory = policy.start()
+        self._desired = ports.actuator.requested()
+        self._window: tuple[Observation, ...] = ()
+        self._needs: tuple[tuple[float, Configuration], ...] = ()
+        self._blocked: tuple[Blocked, ...] = ()
+        self._trial: Trial | None = None
+        self._last_action_s: float | None = None
+        self._next_decision_s = 0.0
+
+    def begin(self, run: Mapping[str, str], resumed: bool = False) -> None:
+        """Write down what is about to run."""
+        plant = self._plant
+        self._record(
+            Started(
+                self.ports.clock.now_s(),
+                dict(run),
+                tuple(plant.topologies.values()),
+                plant.cluster,
+                plant.objectives,
+                self.ports.actuator.requested(),
+                self._settings,
+                resumed,
+            )
+        )
+
+    def run(self, until_s: float, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Go round until the clock shows `until_s` or `stopped` says so."""
+        clock = self.ports.clock
+        while (at_s := clock.now_s() + self._settings.observe_every_s) <= until_s + 1e-9:
+            clock.sleep_until(at_s)
+            if stopped():
+                break
+            self.round()
+        self.end("stopped by the user" if stopped() else "the time was up")
+
+    def end(self, because: str) -> None:
+        """Write down that the run is over."""
+        self._record(Ended(self.ports.clock.now_s(), because))
+
+    def round(self) -> None:
+        """One turn: observe, verify the last change, and, when it is time, decide and act."""
+        now_s = self.ports.clock.now_s()
+        if not self._observe(now_s):
+            return
+        if self._verify(now_s):
+            return
+        if now_s + 1e-9 >= self._next_decision_s:
+            self._next_decision_s = now_s + self._settings.decide_every_s
+            self._decide(now_s)
+
+    def _observe(self, now_s: float) -> bool:
+        previous_s = self._window[-1].at_s if self._window else None
+        try:
+            observation = self.ports.monitor.observe()
+            inspect(observation, self._plant.topologies, previous_s)
+        except BadObservation as error:
+            self._record(Refused(now_s, str(error)))
+            return False
+        self._record(Observed(now_s, observation))
+        since_s = observation.at_s - self._settings.window_s
+        self._window = (*(o for o in self._window if o.at_s > since_s), observation)
+        return True
+
+    def _verify(self, now_s: float) -> bool:
+        """Judge the last change once it has settled; True when it was rolled back."""
+        trial = self._trial
+        if trial is None or now_s + 1e-9 < trial.at_s + self._settings.settle_s:
+            return False
+        settled_s = trial.at_s + self._settings.settle_s / 2
+        after = tuple(o for o in self._window if o.at_s - o.window_s >= settled_s - 1e-9) or self._window[-1:]
+        verdict = judge(trial, after, self._settings.tolerance)
+        if verdict is None:
+            return False
+        self._trial = None
+        if verdict.verdict != "worse":
+            self._record(Judged(now_s, verdict.verdict, verdict.because))
+            return False
+        self._record(Judged(now_s, "worse", verdict.because, trial.before))
+        self._blocked = (
+            *(b for b in self._blocked if b.until_s > now_s),
+            Blocked(diff(trial.before, trial.target), now_s + self._settings.block_s),
+        )
+        self._act(now_s, trial.before)
+        return True
+
+    def _decide(self, now_s: float) -> None:
+        requested = self.ports.actuator.requested()
+        decision, self._memory = self._policy.decide(self._view(now_s, requested), self._memory)
+        if not isinstance(decision, Reconfigure):
+            self._record(Decided(now_s, decision, None))
+            return
+        situation = self._situation(now_s, requested)
+        self._remember_need(now_s, decision.target, situation)
+        admitted = admit(decision.target, self._situation(now_s, requested))
+        if isinstance(admitted, Held):
+            self._record(Decided(now_s, decision, None, admitted.because))
+            return
+        if not diff(requested, admitted):
+            self._record(Decided(now_s, decision, None, "bounds: nothing is left to change"))
+            return
+        self._desired = admitted
+        self._record(Decided(now_s, decision, admitted))
+        if self._act(now_s, admitted, decision.release):
+            grew = admitted.workers > requested.workers or (
+                admitted.slots(self._plant.topologies) > requested.slots(self._plant.topologies)
+            )
+            self._trial = Trial(now_s, requested, admitted, grew, decision.expected, self._window[-3:])
+
+    def _remember_need(self, now_s: float, target: Configuration, situation: Situation) -> None:
+        """Keep what was asked for, within bounds and quota, so that it is not given up too soon."""
+        since_s = now_s - self._settings.scale_down_after_s
+        need = target
+        for clip in (bounds, quota):
+            clipped = clip(need, situation)
+            need = clipped if isinstance(clipped, Configuration) else need
+        self._needs = (*((at_s, n) for at_s, n in self._needs if at_s > since_s), (now_s, need))
+
+    def _act(self, now_s: float, target: Configuration, release: tuple[str, ...] = ()) -> bool:
+        self._last_action_s = now_s
+        try:
+            actions = self.ports.actuator.apply(target, release)
+        except ActionFailed as error:
+            self._record(Acted(now_s, target, (), str(error)))
+            return False
+        self._desired = target
+        self._record(Acted(now_s, target, actions))
+        return True
+
+    def _view(self, now_s: float, requested: Configuration) -> View:
+        return View(
+            now_s,
+            self._plant.topologies,
+            self._plant.cluster,
+            self._plant.objectives,
+            self._desired,
+            requested,
+            self._window[-1].configuration(),
+            self._window,
+        )
+
+    def _situation(self, now_s: float, requested: Configuration) -> Situation:
+        plant = self._plant
+        return Situation(
+            now_s,
+            plant.topologies,
+            plant.cluster,
+            plant.objectives,
+            self._settings,
+            requested,
+            self._last_action_s,
+            self._needs,
+            self._blocked,
+        )
+
+    def _record(self, entry: Entry) -> None:
+        self.ports.journal.append(entry)
+        if self._on_entry is not None:
+            self._on_entry(entry)

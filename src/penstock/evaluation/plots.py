@@ -1,0 +1,278 @@
+"""The pictures of a report, as SVG text to be put into a page. Colours of text and grid follow the page's theme."""
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+from penstock.evaluation import series
+from penstock.evaluation.canvas import (
+    BLUE,
+    CYCLE,
+    DASHES,
+    GREEN,
+    INK,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    from_zero,
+    head,
+    line,
+    stack,
+    styled,
+    svg,
+    time_axis,
+    time_scale,
+)
+from penstock.evaluation.figures import plain
+from penstock.evaluation.measures import violates
+from penstock.evaluation.series import Series
+from penstock.evaluation.timeline import Episode, Timeline
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def run_plot(name: str, timeline: Timeline) -> str:
+    """One run: decisions, load and throughput, backlog, workers, parallelism and latency on one time axis."""
+    operators = [(application, _operators(timeline, application)) for application in timeline.applications]
+    strips = [0.30 * len(shown) for _, shown in operators]
+    with styled(f"run {name} {timeline.started.run}"):
+        figure, axes = stack([0.42, 1.5, 1.0, 1.0, *strips, 1.4])
+        scale, unit = time_scale(timeline.end_s)
+        _decisions(axes[0], timeline, scale)
+        _rates(axes[1], timeline, scale)
+        _backlogs(axes[2], timeline, scale)
+        _workers(axes[3], timeline, scale)
+        for panel, rows in zip(axes[4:-1], operators, strict=True):
+            _parallelism(panel, timeline, rows, scale)
+        _latencies(axes[-1], timeline, scale)
+        _mark_changes(axes[1:], timeline.episodes, scale)
+        time_axis(axes, (timeline.started.at_s * scale, timeline.end_s * scale), unit)
+        return svg(figure)
+
+
+def overlay_plot(timelines: Mapping[str, Timeline]) -> str:
+    """Several runs over one another: load, workers, backlog and latency, one colour for each run."""
+    styles = dict(zip(timelines, _styles(), strict=False))
+    end_s = max(timeline.end_s for timeline in timelines.values())
+    scale, unit = time_scale(end_s)
+    with styled(f"overlay {list(timelines)}"):
+        figure, axes = stack([0.8, 1.1, 1.1, 1.4])
+        _overlaid_load(axes[0], timelines, scale)
+        for name, timeline in timelines.items():
+            colour, dash = styles[name]
+            shown = {"color": colour, "linestyle": dash, "label": name}
+            line(axes[1], series.workers(timeline), scale, drawstyle="steps-pre", **shown)
+            line(axes[2], _summed(timeline, series.backlog), scale, **shown)
+            line(axes[3], _worst_p95(timeline), scale, **shown)
+        head(axes[1], "Workers in use", legend=True)
+        head(axes[2], "Backlog (events)")
+        targets = {timeline.started.objectives.latency_target_s for timeline in timelines.values()}
+        _target(axes[3], min(targets))
+        head(axes[3], "95th percentile of latency (s)", legend=False)
+        _latency_scale(axes[3], [v for t in timelines.values() for v in _worst_p95(t).known()], min(targets))
+        for panel in axes[:3]:
+            from_zero(panel)
+        time_axis(axes, (0.0, end_s * scale), unit)
+        return svg(figure)
+
+
+def _styles() -> "cycle[tuple[str, str]]":
+    return cycle([(colour, dash) for dash in DASHES for colour in CYCLE])
+
+
+def _operators(timeline: Timeline, application: str) -> list[str]:
+    topology = next((t for t in timeline.started.topologies if t.name == application), None)
+    if topology is not None:
+        return list(topology.order)
+    return list(dict.fromkeys(o for w in timeline.windows if (s := w.application(application)) for o in s.operators))
+
+
+def _label(text: str, name: str, timeline: Timeline) -> str:
+    return text if len(timeline.applications) == 1 else f"{text} {name}"
+
+
+def _rates(axes: "Axes", timeline: Timeline, scale: float) -> None:
+    several = len(timeline.applications) > 1
+    for name, colour in zip(timeline.applications, cycle(CYCLE), strict=False):
+        ink = colour if several else INK
+        line(
+            axes,
+            series.load(timeline, name),
+            scale,
+            color=ink,
+            linestyle="--",
+            linewidth=1.2,
+            label=_label("load", name, timeline),
+        )
+        line(axes, series.throughput(timeline, name), scale, color=colour, label=_label("throughput", name, timeline))
+    head(axes, "Load and throughput (events/s)")
+    from_zero(axes)
+
+
+def _backlogs(axes: "Axes", timeline: Timeline, scale: float) -> None:
+    for name, colour in zip(timeline.applications, cycle((ORANGE, PURPLE, GREEN, SKY)), strict=False):
+        waiting = series.backlog(timeline, name)
+        line(axes, waiting, scale, color=colour, label=name)
+        values = [float("nan") if value is None else value for value in waiting.values]
+        axes.fill_between([at_s * scale for at_s in waiting.at_s], 0, values, color=colour, alpha=0.18, linewidth=0)
+    head(axes, "Backlog (events)", legend=len(timeline.applications) > 1)
+    from_zero(axes)
+
+
+def _workers(axes: "Axes", timeline: Timeline, scale: float) -> None:
+    pool = len(timeline.started.cluster.workers)
+    axes.axhline(pool, color=INK, linewidth=1, linestyle=":", label="pool")
+    line(axes, series.workers(timeline), scale, color=BLUE, drawstyle="steps-pre", linewidth=2.0, label="observed")
+    asked = series.requested_workers(timeline)
+    line(axes, asked, scale, color=ORANGE, drawstyle="steps-post", linestyle="--", linewidth=1.4, label="requested")
+    head(axes, "Workers")
+    from_zero(axes)
+    axes.set_ylim(0, max([pool, *asked.known(), *series.workers(timeline).known()]) * 1.15)
+
+
+def _parallelism(axes: "Axes", timeline: Timeline, shown: tuple[str, list[str]], scale: float) -> None:
+    """One row for each operator, darker where it has more instances, with their number written in."""
+    from matplotlib import colormaps
+
+    application, operators = shown
+    rows = [series.parallelism(timeline, application, operator) for operator in operators]
+    most = max((stretch.instances for row in rows for stretch in row), default=1)
+    length = max(timeline.end_s - timeline.started.at_s, 1e-9)
+    for y, row in enumerate(rows):
+        for stretch in row:
+            share = (stretch.instances - 1) / max(most - 1, 1)
+            span = (stretch.start_s * scale, (stretch.end_s - stretch.start_s) * scale)
+            axes.broken_barh([span], (y - 0.41, 0.82), facecolors=[colormaps["Blues"](0.15 + 0.75 * share)])
+            if stretch.end_s - stretch.start_s > 0.012 * length * len(str(stretch.instances)):
+                middle = (stretch.start_s + stretch.end_s) / 2 * scale
+                colour = "white" if share > 0.5 else "#222222"
+                axes.text(middle, y, str(stretch.instances), color=colour, ha="center", va="center_baseline", size=8.5)
+    axes.set_ylim(len(operators) - 0.45, -0.55)
+    axes.set_yticks(range(len(operators)), [_short(operator) for operator in operators])
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False)
+    axes.spines["left"].set_visible(False)
+    head(axes, _label("Parallelism (instances)", f"of {application}", timeline), legend=False)
+
+
+def _short(name: str, most: int = 17) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _latencies(axes: "Axes", timeline: Timeline, scale: float) -> None:
+    target_s = timeline.started.objectives.latency_target_s
+    several = len(timeline.applications) > 1
+    known: list[float] = []
+    for name, colour in zip(timeline.applications, cycle(CYCLE), strict=False):
+        p95, mean = series.latency(timeline, name, "p95_s"), series.latency(timeline, name, "mean_s")
+        line(axes, p95, scale, color=colour if several else PURPLE, label=_label("95th percentile", name, timeline))
+        style = {"color": colour, "linestyle": "--" if several else "-", "linewidth": 1.2}
+        line(axes, mean, scale, label=_label("mean", name, timeline), **style)
+        known += [*p95.known(), *mean.known()]
+    _shade_late(axes, timeline, scale)
+    _target(axes, target_s)
+    head(axes, "Latency (s)")
+    _latency_scale(axes, known, target_s)
+
+
+def _shade_late(axes: "Axes", timeline: Timeline, scale: float) -> None:
+    """Time over target or standing still, on a coloured ground."""
+    target_s = timeline.started.objectives.latency_target_s
+    late = [w for w in timeline.windows if violates(w, timeline.applications, target_s)]
+    spans: list[tuple[float, float]] = []
+    for window in late:
+        if spans and window.start_s <= spans[-1][1] + 1e-6:
+            spans[-1] = (spans[-1][0], window.end_s)
+        else:
+            spans.append((window.start_s, window.end_s))
+    for i, (start_s, end_s) in enumerate(spans):
+        label = "over target" if i == 0 else None
+        axes.axvspan(start_s * scale, end_s * scale, color=RED, alpha=0.16, linewidth=0, label=label)
+
+
+def _target(axes: "Axes", target_s: float) -> None:
+    axes.axhline(target_s, color=RED, linewidth=1.2, linestyle="--", label="target")
+
+
+def _latency_scale(axes: "Axes", known: Sequence[float], target_s: float) -> None:
+    """Linear from 0, or logarithmic when the worst latency would flatten everything else."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    top = max([target_s, *known])
+    if top <= 12 * target_s:
+        from_zero(axes)
+        axes.set_ylim(0, top * 1.1)
+        return
+    axes.set_yscale("log")
+    axes.set_ylim(max(min([target_s, *(value for value in known if value > 0)]) * 0.7, target_s * 1e-3), top * 1.5)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+_MARKS = {"more": ("^", GREEN), "less": ("v", BLUE), "other": ("D", PURPLE)}
+_MARK_NAMES = {"more": "more", "less": "less", "other": "both ways"}
+
+
+def _decisions(axes: "Axes", timeline: Timeline, scale: float) -> None:
+    """A strip with one mark for each decision; those carried out bear the number they have in the table."""
+    axes.set_ylim(0, 1)
+    axes.set_yticks([])
+    axes.grid(visible=False)
+    axes.spines[["left", "bottom"]].set_visible(False)
+    labelled: set[str] = set()
+    last_at_s, number = float("-inf"), 0
+    length = max(timeline.end_s - timeline.started.at_s, 1e-9)
+    for episode in timeline.episodes:
+        name, marker, style = _mark(episode)
+        label = None if name in labelled else name
+        labelled.add(name)
+        axes.plot([episode.at_s * scale], [0.28], marker, markersize=6.5, linestyle="none", label=label, **style)
+        if not episode.carried_out:
+            continue
+        number += 1
+        if episode.at_s - last_at_s > 0.018 * length:
+            axes.text(episode.at_s * scale, 0.62, str(number), ha="center", size=8.5, color=INK)
+            last_at_s = episode.at_s
+    head(axes, "Decisions")
+
+
+def _mark(episode: Episode) -> tuple[str, str, dict[str, Any]]:
+    if episode.rollback:
+        return "rolled back", "X", {"color": RED, "markeredgecolor": RED}
+    marker, colour = _MARKS[episode.direction]
+    if episode.carried_out:
+        return _MARK_NAMES[episode.direction], marker, {"color": colour, "markeredgecolor": colour}
+    return "held back or failed", "o", {"markerfacecolor": "none", "markeredgecolor": INK}
+
+
+def _mark_changes(axes: "Sequence[Axes]", episodes: Sequence[Episode], scale: float) -> None:
+    for episode in episodes:
+        if not episode.carried_out:
+            continue
+        style: dict[str, Any] = (
+            {"color": RED, "linestyle": (0, (3, 2))} if episode.rollback else {"color": INK, "linestyle": "-"}
+        )
+        for panel in axes:
+            panel.axvline(episode.at_s * scale, linewidth=0.7, alpha=0.45, zorder=1.5, **style)
+
+
+def _overlaid_load(axes: "Axes", timelines: Mapping[str, Timeline], scale: float) -> None:
+    longest = max(timelines.values(), key=lambda timeline: timeline.end_s)
+    line(axes, _summed(longest, series.load), scale, color=INK, linewidth=1.4)
+    head(axes, "Load (events/s)", legend=False)
+
+
+def _summed(timeline: Timeline, of: "series.OfApplication") -> Series:
+    """The sum over all applications, where all are known."""
+    lines = [of(timeline, name) for name in timeline.applications]
+    together = zip(*(line.values for line in lines), strict=True)
+    values = tuple(None if None in row else sum(v for v in row if v is not None) for row in together)
+    return Series(lines[0].at_s, values)
+
+
+def _worst_p95(timeline: Timeline) -> Series:
+    lines = [series.latency(timeline, name, "p95_s") for name in timeline.applications]
+    together = zip(*(line.values for line in lines), strict=True)
+    return Series(lines[0].at_s, tuple(max((v for v in row if v is not None), default=None) for row in together))

@@ -1,0 +1,131 @@
+"""Several runs side by side, the best one first."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import UsageError
+from penstock.evaluation.figures import UNKNOWN, plain, seconds
+from penstock.evaluation.measures import Measures
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+RULE = "Ranked by fewest seconds over the latency target, then fewest worker-seconds; runs that were cut off come last."
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One measure of the scoreboard: where it comes from, how it is headed and written, which way is better."""
+
+    key: str
+    heading: str
+    write: Callable[[float | None], str]
+    meaning: str
+    more_is_better: bool = False
+
+    def value(self, measures: Measures) -> float | None:
+        """The measure in one run."""
+        found: float | None = getattr(measures, self.key)
+        return found
+
+    def text(self, measures: Measures) -> str:
+        """The measure in one run, as it is written."""
+        return self.write(self.value(measures))
+
+
+def _whole(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.0f}"
+
+
+COLUMNS = (
+    Column("worker_seconds", "worker-s", plain, "workers in use, times the seconds they were"),
+    Column(
+        "slo_violation_s", "over target", seconds, "time with a 95th percentile above the target, or standing still"
+    ),
+    Column("p95_latency_s", "p95", seconds, "latency that 95 % of all events stayed within"),
+    Column("throughput_degradation", "degradation", plain, "mean of |load - throughput| / load"),
+    Column("nodes_saved", "saved %", _whole, "workers not chosen, of all in the pool", more_is_better=True),
+    Column("peak_backlog", "peak backlog", plain, "most events waiting at once"),
+    Column("reconfigurations", "reconfigurations", plain, "changes carried out, rollbacks included"),
+    Column("downtime_s", "downtime", seconds, "time in which a change kept events waiting"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One run and the name it goes by; rank 1 is the best."""
+
+    rank: int
+    name: str
+    measures: Measures
+
+
+@dataclass(frozen=True, slots=True)
+class Scoreboard:
+    """Runs in the order of their rank.
+
+    The rule: fewest seconds over the latency target first, among equals fewest worker-seconds, then by name.
+    A run that was cut off has had less time to go wrong and comes after all that were completed.
+    """
+
+    rows: tuple[Row, ...]
+
+    @classmethod
+    def of(cls, runs: Mapping[str, Measures]) -> "Scoreboard":
+        """Rank runs by name; raises `UsageError` when there is none."""
+        if not runs:
+            raise UsageError("There is no run to put on a scoreboard; give at least one.")
+        return cls(tuple(Row(i + 1, name, runs[name]) for i, name in enumerate(rank(runs))))
+
+    def best(self, column: Column) -> frozenset[str]:
+        """Names of the runs that are best in a column, as far as its writing tells; none where all look equal."""
+        known = [row for row in self.rows if column.value(row.measures) is not None]
+        if len({column.text(row.measures) for row in known}) < 2:
+            return frozenset()
+        sign = -1.0 if column.more_is_better else 1.0
+        top = min(known, key=lambda row: sign * (column.value(row.measures) or 0.0))
+        return frozenset(row.name for row in known if column.text(row.measures) == column.text(top.measures))
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """The JSON of every run's measures, in rank order, with `name` and `rank` after them."""
+        return [{**row.measures.as_json(), "name": row.name, "rank": row.rank} for row in self.rows]
+
+    def table(self, title: str | None = None) -> "Table":
+        """The scoreboard for a terminal of 100 columns or more; the best value of a column carries a star."""
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title=title, box=box.SIMPLE_HEAD, caption=f"* best of its column. {RULE}", pad_edge=False)
+        table.caption_justify = "left"
+        table.add_column("", justify="right", style="dim")
+        table.add_column("policy", overflow="fold", min_width=8)
+        for column in COLUMNS:
+            table.add_column(_stacked(column.heading), justify="right", no_wrap=True)
+        best = {column.key: self.best(column) for column in COLUMNS}
+        for row in self.rows:
+            cells = [
+                Text(f"{column.text(row.measures)} *", style="bold green")
+                if row.name in best[column.key]
+                else Text(f"{column.text(row.measures)}  ")
+                for column in COLUMNS
+            ]
+            name = row.name if row.measures.complete else f"{row.name} (cut off)"
+            table.add_row(str(row.rank), Text(name, style="bold" if row.rank == 1 else ""), *cells)
+        return table
+
+
+def rank(runs: Mapping[str, Measures]) -> list[str]:
+    """Names of the runs, best first (see `Scoreboard` for the rule)."""
+
+    def order(name: str) -> tuple[bool, float, float, str]:
+        measures = runs[name]
+        return not measures.complete, round(measures.slo_violation_s, 3), measures.worker_seconds, name
+
+    return sorted(runs, key=order)
+
+
+def _stacked(heading: str) -> str:
+    """A heading of two words, or one very long one, on two lines."""
+    return {"reconfigurations": "reconfig-\nurations"}.get(heading, heading.replace(" ", "\n"))

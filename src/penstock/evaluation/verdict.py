@@ -1,0 +1,96 @@
+"""The result in a few sentences, derived from the figures alone."""
+
+from penstock.evaluation.figures import counted, percent, plain, seconds
+from penstock.evaluation.measures import Measures
+from penstock.evaluation.scoreboard import Row, Scoreboard
+
+
+def verdict(scoreboard: Scoreboard) -> str:
+    """Which policy did best and why, or, for a single run, how it did."""
+    if len(scoreboard.rows) == 1:
+        return _alone(scoreboard.rows[0])
+    first, second, *others = scoreboard.rows
+    sentences = [_compared(first, second)]
+    if others:
+        cheapest = min(scoreboard.rows, key=lambda row: row.measures.worker_seconds)
+        if cheapest is not first and cheapest is not second:
+            sentences.append(_cheapest(cheapest, first))
+        last = others[-1]
+        if last is not cheapest:
+            sentences.append(f"Last came {last.name}, {_over_target(last.measures)}{_cost(last, first)}.")
+    return " ".join([*sentences, *_warnings(scoreboard)])
+
+
+def _alone(row: Row) -> str:
+    measures = row.measures
+    if measures.observed_s <= 0:
+        return f"Nothing was observed of {row.name}."
+    kept = 100.0 * (1.0 - measures.slo_violation_s / measures.observed_s)
+    target = seconds(measures.latency_target_s)
+    sentences = [
+        f"{row.name} kept the latency target of {target} for {_share(kept)} of the time, "
+        f"with {plain(measures.mean_workers)} of {measures.pool} workers on average"
+        + (f" ({percent(measures.nodes_saved)} saved)" if measures.nodes_saved is not None else "")
+        + "."
+    ]
+    if measures.reconfigurations:
+        paused = f"paused it for {seconds(measures.downtime_s)} in all" if measures.downtime_s else "paused nothing"
+        sentences.append(f"{counted(measures.reconfigurations, 'reconfiguration')} {paused}.")
+    return " ".join([*sentences, *_warnings(Scoreboard((row,)))])
+
+
+def _share(value: float) -> str:
+    """A percentage that says 100 only when it is."""
+    return "all" if value >= 100.0 else f"{min(value, 99.9):.1f} %" if value > 99 else f"{value:.0f} %"
+
+
+def _over_target(measures: Measures) -> str:
+    if measures.slo_violation_s <= 0:
+        return "never over the latency target"
+    return f"{seconds(measures.slo_violation_s)} over the latency target"
+
+
+def _compared(first: Row, second: Row) -> str:
+    ours, theirs = first.measures, second.measures
+    if ours.complete and not theirs.complete:
+        return f"{first.name} comes first, {_over_target(ours)}: the run of {second.name} was cut off."
+    fewer_late = round(ours.slo_violation_s, 3) < round(theirs.slo_violation_s, 3)
+    if fewer_late:
+        reason = f"it was {_over_target(ours)}, {second.name} for {seconds(theirs.slo_violation_s)}"
+    elif ours.worker_seconds < theirs.worker_seconds:
+        cheaper = _relative(ours.worker_seconds, theirs.worker_seconds)
+        both = "both were never over" if ours.slo_violation_s <= 0 else "both were equally long over"
+        return f"{first.name} did best: {both} the latency target, and it used {cheaper} than {second.name}."
+    else:
+        return f"{first.name} and {second.name} did equally well."
+    return f"{first.name} did best: {reason}{_cost(first, second)}."
+
+
+def _cost(row: Row, other: Row) -> str:
+    mine, theirs = row.measures.worker_seconds, other.measures.worker_seconds
+    if theirs <= 0 or abs(mine - theirs) <= 0.005 * theirs:
+        return f", on the same worker-seconds ({plain(mine)})"
+    link = "with" if mine < theirs else "though with"
+    return f", {link} {_relative(mine, theirs)} ({plain(mine)} against {plain(theirs)})"
+
+
+def _relative(mine: float, theirs: float) -> str:
+    share = 100.0 * abs(mine - theirs) / theirs if theirs > 0 else 0.0
+    return f"{share:.0f} % {'fewer' if mine < theirs else 'more'} worker-seconds"
+
+
+def _cheapest(cheapest: Row, first: Row) -> str:
+    less = _relative(cheapest.measures.worker_seconds, first.measures.worker_seconds)
+    return f"Cheapest was {cheapest.name}, with {less} than {first.name}, but {_over_target(cheapest.measures)}."
+
+
+def _warnings(scoreboard: Scoreboard) -> list[str]:
+    warnings = []
+    for row in scoreboard.rows:
+        if row.measures.events_lost:
+            warnings.append(f"{row.name} lost {counted(row.measures.events_lost, 'event')}.")
+        if row.measures.events_duplicated:
+            warnings.append(f"{row.name} counted {counted(row.measures.events_duplicated, 'event')} twice.")
+        if not row.measures.complete:
+            warnings.append(f"The run of {row.name} was cut off, its figures cover what was observed until then.")
+    return warnings

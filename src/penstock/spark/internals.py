@@ -1,0 +1,283 @@
+"""Every call to Spark that is not public, each behind a plain name; nothing else in Penstock makes such calls.
+
+`abilities` says which of them this Spark has. Where one is missing the public way serves instead: `finish_and_stop` stops
+between batches as well as it can see them, and the actuator restarts a query it cannot change while it runs.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import ActionFailed
+from penstock.spark.checkpoints import is_clean, last_committed, last_offset, state_partitions
+from penstock.spark.progress import ExecutorRecord, parse_executors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+_RUNTIME = "org.apache.spark.sql.execution.streaming.runtime"
+_SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+_POLL_S = 0.005
+_STOP_GRACE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What this Spark can do beyond its public interface; `reasons` says why something is missing."""
+
+    scale_executors: bool
+    hot_partitions: bool
+    finish_batch: bool
+    rewrite_state: bool
+    stage_metrics: bool
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+def abilities(spark: "SparkSession") -> Abilities:
+    """Probe, without changing anything, which of the functions of this module will work on `spark`."""
+    probes: dict[str, Callable[[Any], None]] = {
+        "scale_executors": _probe_executors,
+        "hot_partitions": _probe_partitions,
+        "finish_batch": _probe_finish,
+        "rewrite_state": _probe_state,
+        "stage_metrics": _probe_metrics,
+    }
+    reasons: dict[str, str] = {}
+    for name, probe in probes.items():
+        try:
+            probe(spark)
+        except Exception as error:
+            reasons[name] = _first_line(error)
+    return Abilities(**{name: name not in reasons for name in probes}, reasons=reasons)
+
+
+def _probe_executors(spark: Any) -> None:
+    if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+        raise ActionFailed("Dynamic allocation is on, so Spark refuses to remove executors by name.")
+    master = spark.sparkContext.master
+    if master == "local" or master.startswith("local["):
+        raise ActionFailed("A local master has no executors to add or remove.")
+    _method(spark, "org.apache.spark.SparkContext", "killExecutors", "scala.collection.immutable.Seq")
+
+
+def _probe_partitions(spark: Any) -> None:
+    _method(spark, f"{_RUNTIME}.StreamExecution", "sparkSessionForStream")
+    if spark.conf.get("spark.sql.adaptive.enabled", "true") == "true":
+        raise ActionFailed("Adaptive execution is on, so Spark chooses the partitions; set spark.sql.adaptive.enabled=false.")
+
+
+def _probe_finish(spark: Any) -> None:
+    for name in ("state", "awaitProgressLock", "queryExecutionThread", "offsetLog", "commitLog"):
+        _method(spark, f"{_RUNTIME}.StreamExecution", name)
+    _terminated(spark._jvm)
+    # The lock belongs to a thread of the JVM, so calls of one thread here must arrive in one thread there.
+    lock = spark._jvm.java.util.concurrent.locks.ReentrantLock()
+    lock.lock()
+    if not lock.isHeldByCurrentThread():
+        raise ActionFailed("Threads of Python and the JVM are not tied together; unset PYSPARK_PIN_THREAD=false.")
+    lock.unlock()
+
+
+def _probe_state(spark: Any) -> None:
+    provider = spark.conf.get("spark.sql.streaming.stateStore.providerClass", "")
+    if not provider.endswith("RocksDBStateStoreProvider"):
+        raise ActionFailed("State is not kept in RocksDB, so it cannot be split anew.")
+    if not hasattr(spark._streamingCheckpointManager, "repartition"):
+        raise ActionFailed("This Spark cannot rewrite the state of a query.")
+
+
+def _probe_metrics(spark: Any) -> None:
+    spark._jsc.sc().statusStore().executorList(True)
+    _method(spark, "org.apache.spark.status.api.v1.JacksonMessageWriter", "mapper")
+
+
+def _method(spark: Any, owner: str, name: str, *parameters: str) -> None:
+    """Raise unless the JVM's class `owner` has a public method `name`."""
+    classes = spark._jvm.java.lang.Class
+    array = spark.sparkContext._gateway.new_array(classes, len(parameters))
+    for index, parameter in enumerate(parameters):
+        array[index] = classes.forName(parameter)
+    classes.forName(owner).getMethod(name, array)
+
+
+def _first_line(error: Exception) -> str:
+    text = str(getattr(error, "java_exception", None) or error)
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+# Executors
+
+
+def set_total_executors(spark: "SparkSession", count: int) -> None:
+    """Ask the cluster for `count` executors in all. It starts missing ones but ends none; returns at once."""
+    session: Any = spark
+    nowhere = session._jvm.PythonUtils.toScalaMap({})
+    try:
+        accepted = session._jsc.sc().requestTotalExecutors(count, 0, nowhere)
+    except Exception as error:
+        raise ActionFailed(f"The cluster refused {count} executors: {_first_line(error)}") from error
+    if not accepted:
+        raise ActionFailed(f"The cluster did not accept a total of {count} executors.")
+
+
+def kill_executors(spark: "SparkSession", ids: Sequence[str]) -> None:
+    """End the executors called `ids` and ask for that many fewer; their running tasks are repeated elsewhere."""
+    if not ids:
+        return
+    session: Any = spark
+    try:
+        names = session._jvm.PythonUtils.toSeq(list(ids))
+        accepted = session._jsc.sc().killExecutors(names)
+    except Exception as error:
+        raise ActionFailed(f"The cluster refused to end the executors {', '.join(ids)}: {_first_line(error)}") from error
+    if not accepted:
+        raise ActionFailed(f"The cluster did not end the executors {', '.join(ids)}.")
+
+
+def executors(spark: "SparkSession") -> tuple[ExecutorRecord, ...]:
+    """The executors that are there now, without the driver (unless it is the only one, as in local mode)."""
+    session: Any = spark
+    mapper = session._jvm.org.apache.spark.status.api.v1.JacksonMessageWriter().mapper()
+    return parse_executors(str(mapper.writeValueAsString(session._jsc.sc().statusStore().executorList(True))))
+
+
+# Queries
+
+
+def set_shuffle_partitions(query: "StreamingQuery", partitions: int) -> None:
+    """Give every exchange of a running query that has no number of its own `partitions` tasks from the next batch on.
+
+    Exchanges in front of stateful operators keep the number with which their state was written.
+    """
+    try:
+        _execution(query).sparkSessionForStream().conf().set(_SHUFFLE_PARTITIONS, str(partitions))
+    except Exception as error:
+        raise ActionFailed(f"The query would not take {partitions} partitions: {_first_line(error)}") from error
+
+
+def shuffle_partitions(query: "StreamingQuery") -> int:
+    """What `set_shuffle_partitions` set last, or what the query started with."""
+    return int(_execution(query).sparkSessionForStream().conf().get(_SHUFFLE_PARTITIONS))
+
+
+def finish_and_stop(query: "StreamingQuery", timeout_s: float) -> bool:
+    """Stop a query between two batches: the running batch is finished and committed, not killed.
+
+    Returns whether the last batch that was begun is committed. It may not be when the batch took longer than
+    `timeout_s` (it is then killed) or the query had failed before; a start with `trigger(once=True)` repeats it.
+    A query that has stopped already is only checked.
+    """
+    execution = _execution(query)
+    deadline = time.monotonic() + timeout_s
+    try:
+        idle = _end_at_boundary(execution, deadline)
+    except Exception:
+        idle = _wait_for_gap(query, deadline)
+    left_s = 0.0 if idle else max(0.0, deadline - time.monotonic())
+    if not _ended(execution, left_s):
+        # Between batches this wakes the thread that waits for the next trigger; after the deadline it kills the batch.
+        query.stop()
+        _ended(execution, _STOP_GRACE_S)
+    begun, committed = _batches(execution)
+    return begun == committed
+
+
+def _end_at_boundary(execution: Any, deadline: float) -> bool:
+    """Mark a query as terminated at a moment when it can do no harm; returns whether it is between two batches.
+
+    Spark looks at the mark before a batch and once more after planning it, where a marked query breaks off a batch whose
+    offsets are written already. But it takes the progress lock to write offsets and again to commit. Whoever holds
+    that lock therefore knows: a batch in flight whose thread queues for the lock has only to commit.
+    """
+    lock, thread, state = execution.awaitProgressLock(), execution.queryExecutionThread(), execution.state()
+    terminated = _terminated(_jvm())
+    while time.monotonic() < deadline and thread.isAlive():
+        lock.lock()
+        try:
+            begun, committed = _batches(execution)
+            if begun != committed:
+                _wait_for_commit(lock, thread, deadline)
+                state.set(terminated)
+                return False
+            if lock.hasQueuedThread(thread):
+                continue
+            before = state.getAndSet(terminated)
+            time.sleep(_POLL_S)
+            if not lock.hasQueuedThread(thread) and not execution.status().isTriggerActive():
+                return True
+            # A batch was about to begin when the mark was set: take it back and let the batch have its way.
+            state.set(before)
+        finally:
+            lock.unlock()
+    return False
+
+
+def _wait_for_commit(lock: Any, thread: Any, deadline: float) -> None:
+    while time.monotonic() < deadline and thread.isAlive() and not lock.hasQueuedThread(thread):
+        time.sleep(_POLL_S)
+
+
+def _wait_for_gap(query: "StreamingQuery", deadline: float) -> bool:
+    """The public way: return as soon as no batch seems to run."""
+    while time.monotonic() < deadline and query.isActive:
+        if not query.status["isTriggerActive"]:
+            return True
+        time.sleep(_POLL_S)
+    return False
+
+
+def _ended(execution: Any, timeout_s: float) -> bool:
+    """Whether the query's thread has come to its end, waited for up to `timeout_s`."""
+    thread = execution.queryExecutionThread()
+    if timeout_s > 0:
+        thread.join(int(timeout_s * 1000))
+    return not thread.isAlive()
+
+
+def _batches(execution: Any) -> tuple[int | None, int | None]:
+    """The last batch begun and the last committed, as the query's own logs have them."""
+    begun, committed = execution.offsetLog().getLatestBatchId(), execution.commitLog().getLatestBatchId()
+    return (
+        int(begun.get()) if begun.isDefined() else None,
+        int(committed.get()) if committed.isDefined() else None,
+    )
+
+
+def _execution(query: "StreamingQuery") -> Any:
+    handle: Any = query
+    return handle._jsq.streamingQuery()
+
+
+def _terminated(jvm: Any) -> Any:
+    """Spark's mark for a query that has ended."""
+    return getattr(getattr(jvm, f"{_RUNTIME}.TERMINATED$"), "MODULE$")
+
+
+def _jvm() -> Any:
+    from pyspark import SparkContext
+
+    jvm: Any = SparkContext._jvm
+    if jvm is None:
+        raise ActionFailed("There is no running Spark session in this process.")
+    return jvm
+
+
+# State
+
+
+def repartition_state(spark: "SparkSession", checkpoint: str | Path, partitions: int) -> None:
+    """Spread the state of a stopped query over `partitions` partitions, all of it or none.
+
+    Its last batch must be committed, except that a rewrite that was cut off is finished by asking for the same number
+    again. Asking for the number it has does nothing. Raises `ActionFailed`.
+    """
+    if is_clean(checkpoint) and state_partitions(checkpoint) in (partitions, None):
+        return
+    session: Any = spark
+    try:
+        session._streamingCheckpointManager.repartition(str(checkpoint), partitions)
+    except Exception as error:
+        raise ActionFailed(f"The state in {checkpoint} was not rewritten: {_first_line(error)}") from error

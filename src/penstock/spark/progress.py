@@ -1,0 +1,1 @@
+"""What Spark reports, parsed into values. Nothing past this module sees Spark's JSON."""
