@@ -26,7 +26,7 @@ def convergence_times_s(starts_s: Sequence[float], samples: Sequence[Sample]) ->
     when, without a sample more than 5 % away in between, two samples lay above and two below that mean, or four
     in a row were within 1 % of each other.
     """
-    ends_s = [*starts_s[1:], float("inf")]
+    ends_s = (*starts_s[1:], float("inf")) if starts_s else ()
     return tuple(
         _settled_after_s(start_s, [s for s in samples if start_s < s.end_s <= end_s])
         for start_s, end_s in zip(starts_s, ends_s, strict=True)

@@ -89,9 +89,7 @@ def compile_pipeline(pipeline: Pipeline, execution: str) -> tuple[SegmentPlan, .
 
 def topology_of(graph: Graph, plans: tuple[SegmentPlan, ...]) -> Topology:
     """Sources and elastic operators with the streams between them; what is chained counts as part of what feeds it."""
-    streams = tuple(
-        Stream(upstream, name) for name in graph.listed for upstream in _listed_upstream(graph, name)
-    )
+    streams = tuple(Stream(upstream, name) for name in graph.listed for upstream in _listed_upstream(graph, name))
     feeding = {stream.upstream for stream in streams}
     operators = tuple(_operator(graph, name, name in feeding) for name in graph.listed)
     segments = tuple(plan.operators for plan in plans if plan.operators)
@@ -141,7 +139,9 @@ def _may_join(graph: Graph, above: list[str], joined: list[str], pipelined: bool
     if pipelined and sum(_stands_alone(graph, name) for name in above + joined) > 1:
         return False
     stateful = [
-        other for other in map(graph.nodes.__getitem__, above + joined) if isinstance(other, OperatorNode) and other.stateful
+        other
+        for other in map(graph.nodes.__getitem__, above + joined)
+        if isinstance(other, OperatorNode) and other.stateful
     ]
     alike = {(graph.mode(other.name), graph.bounds(other.name)) for other in stateful}
     return len(stateful) < 2 or (len(alike) == 1 and graph.mode(stateful[0].name) == "append")
@@ -150,7 +150,9 @@ def _may_join(graph: Graph, above: list[str], joined: list[str], pipelined: bool
 def _stands_alone(graph: Graph, name: str) -> bool:
     """Whether pipelined execution gives `name` a segment of its own."""
     node = graph.nodes[name]
-    return (isinstance(node, OperatorNode) and node.elastic) or (isinstance(node, SourceNode) and node.bounds is not None)
+    return (isinstance(node, OperatorNode) and node.elastic) or (
+        isinstance(node, SourceNode) and node.bounds is not None
+    )
 
 
 def _plan(graph: Graph, nodes: tuple[str, ...]) -> SegmentPlan:

@@ -39,7 +39,9 @@ class Bounds:
         if least < 1:
             raise InvalidModel(f"Operator '{name}' has a least parallelism of {least}; it must be at least 1.")
         if most < least:
-            raise InvalidModel(f"Operator '{name}' has the bounds ({least}, {most}); the first must not be above the second.")
+            raise InvalidModel(
+                f"Operator '{name}' has the bounds ({least}, {most}); the first must not be above the second."
+            )
         return cls(least, most)
 
     def clip(self, parallelism: int) -> int:
@@ -132,7 +134,9 @@ class Graph:
         self._check_order()
         for fed in (*self.sources, *self.operators):
             if not self.downstream(fed.name):
-                raise InvalidModel(f"'{fed.name}' of pipeline '{self.name}' feeds nothing; add an operator or a sink after it.")
+                raise InvalidModel(
+                    f"'{fed.name}' of pipeline '{self.name}' feeds nothing; add an operator or a sink after it."
+                )
         for operator in self.operators:
             if operator.stateful:
                 self.mode(operator.name)
@@ -141,17 +145,19 @@ class Graph:
         sinks = {sink.name for sink in self.sinks}
         for name in upstream_of(node):
             if name in sinks:
-                raise InvalidModel(f"'{node.name}' of pipeline '{self.name}' comes after sink '{name}', which feeds nothing.")
+                raise InvalidModel(
+                    f"'{node.name}' of pipeline '{self.name}' comes after sink '{name}', which feeds nothing."
+                )
             if name not in self.nodes:
-                raise InvalidModel(f"'{node.name}' of pipeline '{self.name}' comes after '{name}', which is not defined.")
+                raise InvalidModel(
+                    f"'{node.name}' of pipeline '{self.name}' comes after '{name}', which is not defined."
+                )
 
     def _check_order(self) -> None:
         try:
             TopologicalSorter({name: self.upstream(name) for name in self.nodes}).prepare()
         except CycleError as error:
-            raise InvalidModel(
-                f"Pipeline '{self.name}' has a cycle: {' -> '.join(reversed(error.args[1]))}."
-            ) from None
+            raise InvalidModel(f"Pipeline '{self.name}' has a cycle: {' -> '.join(reversed(error.args[1]))}.") from None
 
     @cached_property
     def nodes(self) -> Mapping[str, Node]:

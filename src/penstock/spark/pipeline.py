@@ -116,7 +116,14 @@ class Pipeline:
 
     @overload
     def sink(
-        self, name: str, *, after: Upstream, mode: Mode | None = None, format: str, path: str | None = None, **options: str
+        self,
+        name: str,
+        *,
+        after: Upstream,
+        mode: Mode | None = None,
+        format: str,
+        path: str | None = None,
+        **options: str,
     ) -> None: ...
 
     @overload

@@ -25,15 +25,14 @@ def average(observations: Sequence[Observation], at_s: float, window_s: float) -
     if not observations:
         return None
     newest = observations[-1]
+    # Clocks are not exact: a sample that ends just inside the window belongs to the time before it.
+    inside = [o for o in observations if o is newest or o.at_s - o.window_s / 2 > at_s - window_s]
     applications = {
-        name: _application(
-            [(o.window_s, o.applications[name]) for o in observations if name in o.applications], window_s
-        )
+        name: _application([(o.window_s, o.applications[name]) for o in inside if name in o.applications], window_s)
         for name in newest.applications
     }
     workers = {
-        name: _worker([(o.window_s, o.workers[name]) for o in observations if name in o.workers])
-        for name in newest.workers
+        name: _worker([(o.window_s, o.workers[name]) for o in inside if name in o.workers]) for name in newest.workers
     }
     return Observation(at_s, window_s, applications, workers)
 
@@ -60,15 +59,13 @@ def _application(samples: Samples[ApplicationObservation], window_s: float) -> A
 
 def _operator(samples: Samples[OperatorObservation], window_s: float) -> OperatorObservation:
     busy_share = _busy_share(samples)
-    streams = dict.fromkeys(stream for _, part in samples for stream in part.output_per_s)
-    outputs = {stream: _mean(samples, lambda part, stream=stream: part.output_per_s.get(stream)) for stream in streams}
     # A rate per second of useful time is a mean over useful time, not over all time.
     useful = [(part.busy_s or 0.0, part) for _, part in samples]
     return OperatorObservation(
         instances=samples[-1][1].instances,
         input_per_s=_mean(samples, lambda part: part.input_per_s),
         processed_per_s=_mean(samples, lambda part: part.processed_per_s),
-        output_per_s={stream: rate for stream, rate in outputs.items() if rate is not None},
+        output_per_s=_outputs(samples),
         busy_s=None if busy_share is None else busy_share * window_s,
         time_share=_mean(samples, lambda part: part.time_share),
         queue=_newest(samples, lambda part: part.queue),
@@ -88,6 +85,16 @@ def _worker(samples: Samples[WorkerObservation]) -> WorkerObservation:
         state_bytes=_newest(samples, lambda part: part.state_bytes),
         operators=samples[-1][1].operators,
     )
+
+
+def _outputs(samples: Samples[OperatorObservation]) -> dict[str, float]:
+    """The rate of every stream that some sample knows."""
+    rates: dict[str, list[tuple[float, float]]] = {}
+    for seconds, part in samples:
+        for stream, rate in part.output_per_s.items():
+            rates.setdefault(stream, []).append((seconds, rate))
+    means = {stream: _mean(known, lambda rate: rate) for stream, known in rates.items()}
+    return {stream: mean for stream, mean in means.items() if mean is not None}
 
 
 def _busy_share(samples: Samples[OperatorObservation]) -> float | None:

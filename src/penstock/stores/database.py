@@ -1,8 +1,12 @@
 """Opening sqlite files so that what was committed survives the process, and foreign or broken files are refused."""
 
 import sqlite3
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from penstock.errors import UsageError
 
@@ -19,18 +23,59 @@ class Layout:
     tables: tuple[str, ...]
 
 
-def connect(path: Path, layout: Layout, create: bool, power_safe: bool = False) -> sqlite3.Connection:
-    """Open, or where allowed create, a file of that layout, in autocommit mode and usable from any thread.
+class Database:
+    """One open file of ours, usable from any thread.
 
-    Once a transaction has been committed it survives the death of the process (with `power_safe` also of the
-    machine), and readers never wait for a writer. Raises `UsageError` for a file that is something else, broken, or
-    written by a newer version; such a file is left as it is.
+    Once `write` has returned, what it wrote survives the death of the process (with `power_safe` also of the machine),
+    and readers never wait for a writer. Raises `UsageError` for a file that is something else, broken, or written
+    by a newer version; such a file is left as it is. Unless `create`, it must exist.
     """
-    _check_path(path, layout.what, create)
+
+    def __init__(
+        self, path: str | PathLike[str], layout: Layout, create: bool = True, power_safe: bool = False
+    ) -> None:
+        self.path = Path(path)
+        self._what = layout.what
+        self._lock = threading.Lock()
+        _check_path(self.path, layout.what, create)
+        self._connection = _connect(self.path, layout, power_safe)
+
+    def rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query. Raises `UsageError` when the file cannot be read."""
+        try:
+            with self._lock:
+                return self._connection.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise UsageError(f"The {self._what} {self.path} could not be read: {_reason(error)}.") from None
+
+    def write(self, *statements: tuple[str, Sequence[object]]) -> None:
+        """Carry out all of the statements or none.
+
+        Raises `sqlite3.IntegrityError` when a row that must be unique is there already, and `UsageError` when the
+        file cannot be written.
+        """
+        try:
+            # Leaving the connection's context commits, or, on an error, undoes all.
+            with self._lock, self._connection:
+                self._connection.execute("BEGIN IMMEDIATE")
+                for statement, values in statements:
+                    self._connection.execute(statement, values)
+        except sqlite3.IntegrityError:
+            raise
+        except sqlite3.Error as error:
+            raise UsageError(f"The {self._what} {self.path} could not be written: {_reason(error)}.") from None
+
+    def close(self) -> None:
+        """Release the file; closing twice is closing once."""
+        with self._lock:
+            self._connection.close()
+
+
+def _connect(path: Path, layout: Layout, power_safe: bool) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as error:
-        raise UsageError(f"The {layout.what} {path} cannot be opened: {reason(error)}.") from None
+        raise UsageError(f"The {layout.what} {path} cannot be opened: {_reason(error)}.") from None
     try:
         _prepare(connection, path, layout)
         connection.execute("PRAGMA journal_mode = WAL")
@@ -44,15 +89,15 @@ def connect(path: Path, layout: Layout, create: bool, power_safe: bool = False) 
     return connection
 
 
-def reason(error: sqlite3.Error) -> str:
-    """What sqlite says, fit for the end of a sentence."""
+def _reason(error: sqlite3.Error) -> str:
+    """What sqlite says, without its full stop."""
     return str(error).rstrip(".")
 
 
 def _broken(path: Path, what: str, error: sqlite3.Error) -> str:
     if getattr(error, "sqlite_errorcode", 0) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return f"The {what} {path} is damaged ({reason(error)}); restore it from a copy or name another file."
-    return f"The {what} {path} cannot be used: {reason(error)}."
+        return f"The {what} {path} is damaged ({_reason(error)}); restore it from a copy or name another file."
+    return f"The {what} {path} cannot be used: {_reason(error)}."
 
 
 def _check_path(path: Path, what: str, create: bool) -> None:

@@ -5,15 +5,13 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from penstock.control.entries import Ended, Entry
 from penstock.control.ports import Journal
 from penstock.errors import UsageError
 from penstock.stores.codec import decode_entry, encode_entry
-from penstock.stores.database import Layout, connect, reason
+from penstock.stores.database import Database, Layout
 
 _LAYOUT = Layout(
     what="journal",
@@ -78,15 +76,10 @@ class SqliteJournal:
     """
 
     def __init__(self, path: str | PathLike[str], create: bool = True, power_safe: bool = False) -> None:
-        self._path = Path(path)
-        self._lock = threading.RLock()
-        self._connection = connect(self._path, _LAYOUT, create, power_safe)
+        self._database = Database(path, _LAYOUT, create, power_safe)
+        self._lock = threading.Lock()
         self._next: int | None = None
-        try:
-            self.found = self._summary()
-        except BaseException:
-            self.close()
-            raise
+        self.found = self._summary()
 
     def append(self, entry: Entry) -> None:
         """Keep `entry` for good.
@@ -98,26 +91,24 @@ class SqliteJournal:
         with self._lock:
             position = self._last() + 1 if self._next is None else self._next
             try:
-                self._connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (position, *row))
+                self._database.write(("INSERT INTO entries VALUES (?, ?, ?, ?)", (position, *row)))
             except sqlite3.IntegrityError:
-                raise UsageError(f"Another run writes to the journal {self._path}; give each run its own.") from None
-            except sqlite3.Error as error:
-                raise UsageError(f"The journal {self._path} could not be written: {reason(error)}.") from None
+                path = self._database.path
+                raise UsageError(f"Another run writes to the journal {path}; give each run its own.") from None
             self._next = position + 1
 
     def entries(self) -> Iterator[Entry]:
         """All entries that are kept when the first one is asked for, oldest first."""
         last = self._last()
+        query = "SELECT position, body FROM entries WHERE position > ? AND position <= ? ORDER BY position"
+        # Page by page, so that no read is left open, which would keep sqlite from tidying up behind the writer.
         for start in range(0, last, _PAGE):
-            # Page by page, so that no read is left open, which would keep sqlite from tidying up behind the writer.
-            query = "SELECT position, body FROM entries WHERE position > ? AND position <= ? ORDER BY position"
-            for position, body in self._rows(query, (start, min(start + _PAGE, last))):
+            for position, body in self._database.rows(query, (start, min(start + _PAGE, last))):
                 yield self._decoded(position, body)
 
     def close(self) -> None:
         """Release the file; closing twice is closing once."""
-        with self._lock:
-            self._connection.close()
+        self._database.close()
 
     def __enter__(self) -> "SqliteJournal":
         return self
@@ -128,25 +119,18 @@ class SqliteJournal:
         self.close()
 
     def _summary(self) -> Summary:
-        rows = self._rows("SELECT position, at_s, kind FROM entries ORDER BY position DESC LIMIT 1", ())
+        rows = self._database.rows("SELECT position, at_s, kind FROM entries ORDER BY position DESC LIMIT 1")
         if not rows:
-            return Summary(0, None, False)
+            return Summary(0, None, ended=False)
         position, at_s, kind = rows[0]
-        return Summary(position, at_s, kind == "ended")
+        return Summary(position, at_s, ended=kind == "ended")
 
     def _last(self) -> int:
-        ((position,),) = self._rows("SELECT coalesce(max(position), 0) FROM entries", ())
+        ((position,),) = self._database.rows("SELECT coalesce(max(position), 0) FROM entries")
         return int(position)
-
-    def _rows(self, query: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
-        with self._lock:
-            try:
-                return self._connection.execute(query, values).fetchall()
-            except sqlite3.Error as error:
-                raise UsageError(f"The journal {self._path} could not be read: {reason(error)}.") from None
 
     def _decoded(self, position: int, body: str) -> Entry:
         try:
             return decode_entry(body)
         except UsageError as error:
-            raise UsageError(f"Entry {position} of the journal {self._path} cannot be read: {error}") from None
+            raise UsageError(f"Entry {position} of the journal {self._database.path} cannot be read: {error}") from None

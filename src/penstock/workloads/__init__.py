@@ -1,7 +1,7 @@
 """What runs and under what load: applications with their costs, load curves and their timetables, infrastructures."""
 
 from penstock.workloads.application import Application, OperatorCost
-from penstock.workloads.applications import APPLICATIONS, application
+from penstock.workloads.applications import APPLICATIONS, STELA_SETTINGS, StelaSettings, application
 from penstock.workloads.curves import (
     Bursts,
     Clipped,
@@ -18,6 +18,7 @@ from penstock.workloads.curves import (
     Sum,
 )
 from penstock.workloads.fourier import Fourier, Peak, Stretched, news_like, twitter_like
+from penstock.workloads.infrastructures import ansnet, waxman
 from penstock.workloads.loads import LOAD_INFOS, LOADS, LoadInfo, parse_load
 from penstock.workloads.schedule import Schedule
 from penstock.workloads.trace import Trace, read_trace
@@ -26,6 +27,7 @@ __all__ = [
     "APPLICATIONS",
     "LOADS",
     "LOAD_INFOS",
+    "STELA_SETTINGS",
     "Application",
     "Bursts",
     "Clipped",
@@ -43,13 +45,16 @@ __all__ = [
     "Sine",
     "Square",
     "Stair",
+    "StelaSettings",
     "Step",
     "Stretched",
     "Sum",
     "Trace",
+    "ansnet",
     "application",
     "news_like",
     "parse_load",
     "read_trace",
     "twitter_like",
+    "waxman",
 ]

@@ -5,7 +5,8 @@ from functools import cache
 
 from penstock.errors import UnknownName
 from penstock.workloads.application import Application
-from penstock.workloads.applications import autrascale, elysium, fission
+from penstock.workloads.applications import autrascale, elysium, fission, stela, thesis
+from penstock.workloads.applications.stela import STELA_SETTINGS, StelaSettings
 
 _MAKERS: Mapping[str, Callable[[], Application]] = {
     "top-words": elysium.top_words,
@@ -13,6 +14,17 @@ _MAKERS: Mapping[str, Callable[[], Application]] = {
     "fission-1": fission.application_1,
     "fission-2": fission.application_2,
     "fission-3": fission.application_3,
+    "star": stela.star,
+    "linear": stela.linear,
+    "diamond": stela.diamond,
+    "page-load": stela.page_load,
+    "processing": stela.processing,
+    "network-monitoring": stela.network_monitoring,
+    "tag-and-count": thesis.tag_and_count,
+    "log-processing": thesis.log_processing,
+    "frequent-patterns": thesis.frequent_patterns,
+    "debs-routes": thesis.debs_routes,
+    "debs-routes-constant": thesis.debs_routes_constant,
     "word-count": autrascale.word_count,
     "yahoo-streaming": autrascale.yahoo_streaming,
     "nexmark-q5": autrascale.nexmark_q5,
@@ -45,4 +57,4 @@ class _Applications(Mapping[str, Application]):
 
 APPLICATIONS: Mapping[str, Application] = _Applications()
 
-__all__ = ["APPLICATIONS", "application"]
+__all__ = ["APPLICATIONS", "STELA_SETTINGS", "StelaSettings", "application"]

@@ -59,9 +59,9 @@ def yahoo_streaming() -> Application:
         graph("yahoo-streaming", operators, costs),
         costs,
         summary="advertisement views per campaign (Yahoo streaming benchmark, as in AuTraScale)",
-        origin=f"{_SHARED}; a third of the events are views (as in the benchmark); rates that give 4, 2, 1, 1 for the first "
-        "four operators at 60,000 records per second; the store that limits the last operator appears as contention, so "
-        "that 34 instances are the fewest that sustain 34,000 records per second and 40 hardly do better.",
+        origin=f"{_SHARED}; a third of the events are views (as in the benchmark); rates that give 4, 2, 1, 1 for the "
+        "first four operators at 60,000 records per second; the store that limits the last operator appears as "
+        "contention, so that 34 instances are the fewest that sustain 34,000 per second and 40 hardly do better.",
         low_per_s=10_000,
         high_per_s=34_000,
         cluster=_CLUSTER,

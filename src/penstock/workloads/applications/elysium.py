@@ -32,8 +32,8 @@ def top_words() -> Application:
         costs,
         summary="most frequent words of a stream of tweets (ELYSIUM T1)",
         origin=f"{_SHARED}; selectivities of Table 2. assumed: rates, chosen so that 200 tweets per second need one "
-        "instance of everything and one worker (as in section 5) and 800 per second four instances of the splitter, the "
-        "filter and the counter at core_max 0.65; sizes of state.",
+        "instance of everything and one worker (as in section 5) and 800 per second four instances of the splitter, "
+        "the filter and the counter at core_max 0.65; sizes of state.",
         low_per_s=100,
         high_per_s=800,
         cluster=_CLUSTER,

@@ -32,8 +32,8 @@ def application_1() -> Application:
         graph("fission-1", operators, costs),
         costs,
         summary="tweets through stop words, language, bag of words and store (fission application 1)",
-        origin=f"{_SHARED}; 107 per second at the bottleneck, from the 63,918 and 380,704 events that Table 2 reports without "
-        "replicas in 10 and 60 minutes. assumed: the other rates.",
+        origin=f"{_SHARED}; 107 per second at the bottleneck, from the 63,918 and 380,704 events that Table 2 "
+        "reports without replicas in 10 and 60 minutes. assumed: the other rates.",
         low_per_s=0,
         high_per_s=800,
         cluster=_CLUSTER,
@@ -62,8 +62,8 @@ def application_2() -> Application:
         graph("fission-2", operators, costs),
         costs,
         summary="tweets through two language detectors (fission application 2)",
-        origin=f"{_SHARED}. assumed: the bag of words as in application 1; 65 % recognised as Spanish at once and 60 % of "
-        "the rest later, so that without replicas about the published 151 per second are stored; the other rates.",
+        origin=f"{_SHARED}. assumed: the bag of words as in application 1; 65 % recognised as Spanish at once and "
+        "60 % of the rest later, so that without replicas about the published 151 per second are stored; the other rates.",
         low_per_s=0,
         high_per_s=800,
         cluster=_CLUSTER,
@@ -90,8 +90,8 @@ def application_3() -> Application:
         graph("fission-3", operators, costs),
         costs,
         summary="news phrases through spam, sentiment, entities and store (fission application 3)",
-        origin=f"{_SHARED}; 141 per second at the bottleneck, from the 84,575 events that Table 2 reports without replicas in "
-        "10 minutes. assumed: the other rates, so that 3,000 per second need the published 30 replicas.",
+        origin=f"{_SHARED}; 141 per second at the bottleneck, from the 84,575 events that Table 2 reports without "
+        "replicas in 10 minutes. assumed: the other rates, so that 3,000 per second need the published 30 replicas.",
         low_per_s=0,
         high_per_s=3_000,
         cluster=_CLUSTER,

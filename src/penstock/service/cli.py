@@ -1,0 +1,216 @@
+"""The `penstock` command. It reads what the user wants, calls the wiring, and shows what came out."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from penstock.errors import PenstockError, UsageError
+
+if TYPE_CHECKING:
+    from penstock.control import Entry
+    from penstock.service.requests import RunRequest
+
+app = typer.Typer(
+    name="penstock",
+    help="Keeps streaming applications on Apache Spark fast and cheap while their load changes.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Name = Annotated[str, typer.Argument(metavar="APP", help="Application (see 'penstock apps'); join several with '+'.")]
+Load = Annotated[
+    str, typer.Option(help="Load curve, such as 'sine' or 'sine:low=100,high=800' (see 'penstock loads').")
+]
+Duration = Annotated[float, typer.Option(help="Length of the run in seconds.")]
+Seed = Annotated[int, typer.Option(help="Decides everything random in a simulation.")]
+Execution = Annotated[str, typer.Option(help="'fused' (operators take turns in one query) or 'pipelined' (one each).")]
+Workers = Annotated[
+    int | None, typer.Option(help="Workers in the pool (default: as in the application's publication).")
+]
+Initial = Annotated[str, typer.Option(help="Start with everything allowed ('largest') or the least ('smallest').")]
+Target = Annotated[float | None, typer.Option(help="Latency target in seconds (default: the application's).")]
+Period = Annotated[float, typer.Option(help="Seconds between two observations.")]
+DryRun = Annotated[bool, typer.Option(help="Decide and keep a journal, but never act.")]
+Out = Annotated[Path, typer.Option(help="Folder for journals and reports.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
+
+
+@app.command()
+def simulate(
+    application: Name,
+    policy: Annotated[str, typer.Option(help="Policy in charge, such as 'ds2' (see 'penstock policies').")] = "ds2",
+    load: Load = "sine",
+    duration: Duration = 3600.0,
+    seed: Seed = 0,
+    execution: Execution = "pipelined",
+    workers: Workers = None,
+    initial: Initial = "largest",
+    target: Target = None,
+    period: Period = 10.0,
+    dry_run: DryRun = False,
+    out: Out = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Run an application under a policy in virtual time, and report what came of it."""
+    from penstock.control import LoopSettings
+    from penstock.service.requests import RunRequest
+
+    settings = LoopSettings(observe_every_s=period, decide_every_s=period, dry_run=dry_run)
+    request = RunRequest(
+        application, policy, load, duration, seed, execution, False, workers, initial, target, settings
+    )
+    _show_one(request, _simulated(request, out), out, as_json)
+
+
+@app.command()
+def compare(
+    application: Name,
+    policies: Annotated[str, typer.Option(help="Policies, separated by commas.")] = "static,threshold,ds2",
+    load: Load = "sine",
+    duration: Duration = 3600.0,
+    seed: Seed = 0,
+    execution: Execution = "pipelined",
+    workers: Workers = None,
+    initial: Initial = "largest",
+    target: Target = None,
+    period: Period = 10.0,
+    out: Out = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Run several policies under the same load, and print one scoreboard."""
+    from penstock.control import LoopSettings
+    from penstock.service.policy_list import split_policies
+    from penstock.service.requests import RunRequest
+
+    settings = LoopSettings(observe_every_s=period, decide_every_s=period)
+    requests = [
+        RunRequest(application, name, load, duration, seed, execution, False, workers, initial, target, settings)
+        for name in split_policies(policies)
+    ]
+    runs = {request.policy: _simulated(request, out) for request in requests}
+    _show_many(requests[0], runs, out, as_json)
+
+
+@app.command()
+def demo(out: Out = Path("runs/demo"), as_json: Json = False) -> None:
+    """Show the main job: an application whose load changes, with a policy in charge."""
+    from penstock.service.requests import RunRequest
+
+    requests = [RunRequest("top-words", name, "sine", 3600.0, seed=1) for name in ("static", "ds2")]
+    runs = {request.policy: _simulated(request, out) for request in requests}
+    _show_many(requests[0], runs, out, as_json)
+
+
+@app.command()
+def apps(as_json: Json = False) -> None:
+    """List the applications."""
+    from penstock.workloads import APPLICATIONS
+
+    rows = [
+        {
+            "name": name,
+            "summary": application.summary,
+            "operators": len(application.topology.operators),
+            "low_per_s": application.low_per_s,
+            "high_per_s": application.high_per_s,
+            "origin": application.origin,
+        }
+        for name, application in APPLICATIONS.items()
+    ]
+    _show_list(rows, ("name", "operators", "low_per_s", "high_per_s", "summary"), as_json)
+
+
+@app.command()
+def policies(as_json: Json = False) -> None:
+    """List the policies with their parameters."""
+    from penstock.policies import POLICIES
+
+    rows = [
+        {
+            "name": name,
+            "summary": info.summary,
+            "parameters": {key: str(value) for key, value in info.parameters.items()},
+        }
+        for name, info in POLICIES.items()
+    ]
+    _show_list(rows, ("name", "summary", "parameters"), as_json)
+
+
+@app.command()
+def loads(as_json: Json = False) -> None:
+    """List the load curves with their parameters."""
+    from penstock.workloads import LOAD_INFOS
+
+    rows = [
+        {"name": info.name, "summary": info.summary, "parameters": dict(info.parameters)}
+        for info in LOAD_INFOS.values()
+    ]
+    _show_list(rows, ("name", "summary", "parameters"), as_json)
+
+
+def _simulated(request: "RunRequest", out: Path) -> "list[Entry]":
+    from penstock.service import show
+    from penstock.service.runs import kept_entries, run_folder, simulated_journal
+    from penstock.service.simulated import simulate as run_simulation
+
+    folder = run_folder(out, request)
+    title = f"Simulating {request.application} with {request.policy}"
+    with simulated_journal(folder, show.say) as journal, show.progress(title, request.duration_s) as follow:
+        run_simulation(request, journal, follow)
+    return kept_entries(folder)
+
+
+def _show_one(request: "RunRequest", entries: "Sequence[Entry]", out: Path, as_json: bool) -> None:
+    _show_many(request, {request.policy: entries}, out, as_json, single=True)
+
+
+def _show_many(
+    request: "RunRequest", runs: "Mapping[str, Sequence[Entry]]", out: Path, as_json: bool, single: bool = False
+) -> None:
+    from penstock.evaluation import Scoreboard, measure, write_report
+    from penstock.service import show
+
+    measures = {name: measure(entries) for name, entries in runs.items()}
+    report = write_report(runs, out / "report.html")
+    if as_json:
+        rows = [one.as_json() for one in measures.values()]
+        show.print_json(rows[0] if single else rows)
+    else:
+        title = f"{request.application} under {request.load} for {request.duration_s:g} s"
+        show.out.print(Scoreboard.of(measures).table(title))
+    show.say(f"Report: {report}")
+
+
+def _show_list(rows: Sequence[dict[str, Any]], columns: Sequence[str], as_json: bool) -> None:
+    from penstock.service import show
+
+    if as_json:
+        show.print_json(rows)
+        return
+    show.print_table(columns, [[_cell(row[column]) for column in columns] for row in rows])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={text}" for key, text in value.items())
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def main() -> None:
+    """Run the command line; what the user got wrong is one sentence on stderr and exit code 2."""
+    try:
+        app()
+    except UsageError as error:
+        sys.stderr.write(f"penstock: {error}\n")
+        sys.exit(2)
+    except PenstockError as error:
+        sys.stderr.write(f"penstock: {error}\n")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.stderr.write("penstock: stopped.\n")
+        sys.exit(130)

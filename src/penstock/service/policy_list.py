@@ -1,0 +1,19 @@
+"""Lists of policies as they are written on the command line."""
+
+from penstock.errors import UsageError
+from penstock.policies import POLICIES
+
+
+def split_policies(text: str) -> list[str]:
+    """`static,threshold:upper=0.8,window_s=30,ds2` as three policies: a comma ends one only before a policy's name."""
+    found: list[str] = []
+    for part in (piece.strip() for piece in text.split(",") if piece.strip()):
+        if found and part.partition(":")[0] not in POLICIES and (":" in found[-1] and "=" in part):
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    if not found:
+        raise UsageError("No policy is named; give some, separated by commas, such as static,ds2.")
+    if len(set(found)) < len(found):
+        raise UsageError(f"'{text}' names a policy twice; name each once.")
+    return found

@@ -1,0 +1,95 @@
+"""What the user asked to run, checked before anything starts."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from penstock.control import LoopSettings
+from penstock.errors import UsageError
+from penstock.model import Cluster, Configuration, Objectives, Topology, largest, smallest
+from penstock.policies import policy
+from penstock.policies.base import Policy
+
+EXECUTIONS = ("fused", "pipelined")
+PRESETS = ("largest", "smallest")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One run: an application (or several, joined by `+`) under a load with a policy in charge.
+
+    None stands for the application's own value. `initial` is where the run starts: with everything that is allowed
+    (`largest`) or with the least (`smallest`).
+    """
+
+    application: str
+    policy: str
+    load: str
+    duration_s: float
+    seed: int = 0
+    execution: str = "pipelined"
+    live: bool = False
+    workers: int | None = None
+    initial: str = "largest"
+    latency_target_s: float | None = None
+    settings: LoopSettings = field(default_factory=LoopSettings)
+
+    def __post_init__(self) -> None:
+        if not self.duration_s > 0:
+            raise UsageError(f"The duration must be longer than 0 s, not {self.duration_s:g}.")
+        if self.duration_s < self.settings.observe_every_s:
+            raise UsageError(
+                f"A run of {self.duration_s:g} s ends before its first observation; "
+                f"make it at least {self.settings.observe_every_s:g} s long."
+            )
+        if self.execution not in EXECUTIONS:
+            raise UsageError(f"The execution is 'fused' or 'pipelined', not '{self.execution}'.")
+        if self.initial not in PRESETS:
+            raise UsageError(f"A run starts with 'largest' or 'smallest', not '{self.initial}'.")
+        if self.workers is not None and self.workers < 1:
+            raise UsageError(f"At least 1 worker is needed, not {self.workers}.")
+        if self.latency_target_s is not None and self.latency_target_s <= 0:
+            raise UsageError(f"The latency target must be longer than 0 s, not {self.latency_target_s:g}.")
+        policy(self.policy)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The applications that run side by side."""
+        return tuple(self.application.split("+"))
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """What a journal says about the run."""
+        return {
+            "application": self.application,
+            "policy": self.policy,
+            "load": self.load,
+            "duration_s": f"{self.duration_s:g}",
+            "seed": str(self.seed),
+            "live": str(self.live).lower(),
+            "execution": self.execution,
+        }
+
+    @property
+    def slug(self) -> str:
+        """A folder name that differs for different runs."""
+        kind = "live" if self.live else f"seed{self.seed}"
+        parts = (self.application, self.policy, self.load, f"{self.duration_s:g}s", self.execution, kind)
+        return "-".join(re.sub(r"[^A-Za-z0-9.=+]+", "_", part).strip("_") for part in parts)[:180]
+
+    def with_policy(self, text: str) -> "RunRequest":
+        """The same run with another policy in charge."""
+        return replace(self, policy=text)
+
+    def make_policy(self) -> Policy[Any]:
+        """The policy that is in charge."""
+        return policy(self.policy)
+
+    def objectives(self, default_target_s: float) -> Objectives:
+        """What the user wants; the target of the application where none was given."""
+        return Objectives(latency_target_s=self.latency_target_s or default_target_s)
+
+    def start(self, topologies: Mapping[str, Topology], cluster: Cluster) -> Configuration:
+        """The configuration with which the run begins."""
+        return largest(topologies, cluster) if self.initial == "largest" else smallest(topologies, cluster)

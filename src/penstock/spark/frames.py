@@ -1,0 +1,120 @@
+"""From a segment's plan to the DataFrame that its query runs: exchanges, marks and the user's functions in order."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from penstock.errors import InvalidModel
+from penstock.spark.compiler import SegmentPlan
+from penstock.spark.graph import Graph, OperatorNode, SourceNode
+from penstock.spark.markers import Side, mark
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+EVENT_ID = "event_id"
+
+
+def build_frame(
+    graph: Graph, plan: SegmentPlan, parallelism: Mapping[str, int], inputs: Mapping[str, "DataFrame"]
+) -> "DataFrame":
+    """What the segment's query computes.
+
+    `inputs` holds a streaming DataFrame for every source of the segment and every channel it reads. Only the parallelism of
+    pinned operators is part of the plan; the hot number and the state's are settings of the query.
+    """
+    return _Builder(graph, plan, parallelism, inputs).build()
+
+
+class _Builder:
+    """Builds one frame; `_owner` tells in whose stage a node's rows come out (None: a channel's, or already marked)."""
+
+    def __init__(
+        self, graph: Graph, plan: SegmentPlan, parallelism: Mapping[str, int], inputs: Mapping[str, "DataFrame"]
+    ) -> None:
+        self._graph = graph
+        self._plan = plan
+        self._parallelism = parallelism
+        self._frames = dict(inputs)
+        self._owner: dict[str, str | None] = dict.fromkeys(inputs)
+
+    def build(self) -> "DataFrame":
+        for name in self._plan.nodes:
+            node = self._graph.nodes[name]
+            if isinstance(node, SourceNode):
+                self._owner[name] = name
+            elif isinstance(node, OperatorNode):
+                self._frames[name] = self._operator(node)
+        last = self._plan.writes or self._graph.upstream(self._plan.nodes[-1])[0]
+        return self._marked_out(last)
+
+    def _operator(self, node: OperatorNode) -> "DataFrame":
+        chained = not node.elastic and len(node.after) == 1
+        self._owner[node.name] = self._owner[node.after[0]] if chained else (node.name if node.elastic else None)
+        taken = [self._frames[name] if chained else self._marked_out(name) for name in node.after]
+        if not node.joins:
+            taken = [_union(taken)]
+        if node.elastic:
+            taken = [self._entered(node, frame) for frame in taken]
+        result = node.function(*taken)
+        if not hasattr(result, "writeStream"):
+            raise InvalidModel(
+                f"The function of operator '{node.name}' returned {type(result).__name__}; it must return a DataFrame."
+            )
+        return result  # type: ignore[no-any-return]
+
+    def _entered(self, node: OperatorNode, frame: "DataFrame") -> "DataFrame":
+        """The frame behind the operator's own exchange; Spark itself puts one in front of state."""
+        if not node.stateful:
+            frame = self._exchanged(node, frame)
+        return mark(frame, self._graph.listed.index(node.name), Side.IN)
+
+    def _exchanged(self, node: OperatorNode, frame: "DataFrame") -> "DataFrame":
+        spread = _spread(node, frame)
+        if node.name in self._plan.pinned:
+            return frame.repartition(self._parallelism[node.name], spread)
+        exchanged = frame.repartition(spread)
+        most = self._plan.bounds[node.name].most
+        widest = max(self._plan.bounds[name].most for name in self._plan.hot)
+        return exchanged.coalesce(most) if most < widest else exchanged
+
+    def _marked_out(self, name: str) -> "DataFrame":
+        owner = self._owner[name]
+        if owner is None:
+            return self._frames[name]
+        return mark(self._frames[name], self._graph.listed.index(owner), Side.OUT)
+
+
+def _union(frames: "list[DataFrame]") -> "DataFrame":
+    united = frames[0]
+    for frame in frames[1:]:
+        united = united.unionByName(frame)
+    return united
+
+
+def _spread(node: OperatorNode, frame: "DataFrame") -> "Column":
+    """By what rows are spread over instances: the key, the event's number, or all that a row holds.
+
+    It depends on nothing but the row, so that a task that is tried again sends every row where it went before. The hash
+    keeps Spark from taking this exchange for the one that a stateful operator behind it needs.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    columns = node.key or ((EVENT_ID,) if EVENT_ID in frame.columns else _hashable(frame))
+    if not columns:
+        raise InvalidModel(f"Operator '{node.name}' gets no column by which rows can be spread; give it a key.")
+    return F.xxhash64(*(F.col(f"`{column}`") for column in columns))
+
+
+def _hashable(frame: "DataFrame") -> tuple[str, ...]:
+    return tuple(field.name for field in frame.schema.fields if _can_be_hashed(field.dataType))
+
+
+def _can_be_hashed(kind: "DataType") -> bool:
+    from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
+
+    if isinstance(kind, ArrayType):
+        return _can_be_hashed(kind.elementType)
+    if isinstance(kind, StructType):
+        return all(_can_be_hashed(field.dataType) for field in kind.fields)
+    return not isinstance(kind, MapType | VariantType)
