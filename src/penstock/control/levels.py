@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock.control.actions import Level
-from penstock.model import Configuration, ParallelismChange, Topology, diff
+from penstock.model import Configuration, ParallelismChange, Role, Topology, diff
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ def segment_changes(
 ) -> tuple[SegmentChange, ...]:
     """All changes of parallelism, together for each segment.
 
-    The partitions of a stateful operator need its state rewritten; those of a stateless one need a restart when
-    it shares its query with a stateful one, and nothing otherwise.
+    The partitions of a stateful operator need its state rewritten, those of a source a restart of its query; those of
+    any other operator change while the query runs.
     """
     changed = [change for change in diff(before, after) if isinstance(change, ParallelismChange)]
     result = []
@@ -31,12 +31,12 @@ def segment_changes(
         for segment in topology.all_segments:
             own = tuple(c for c in changed if c.application == application and c.operator in segment)
             if own:
-                result.append(SegmentChange(application, segment, _level(own, segment, topology), own))
+                result.append(SegmentChange(application, segment, _level(own, topology), own))
     return tuple(result)
 
 
-def _level(changes: tuple[ParallelismChange, ...], segment: tuple[str, ...], topology: Topology) -> Level:
-    stateful = {name for name in segment if topology.operator(name).stateful}
-    if any(change.operator in stateful for change in changes):
+def _level(changes: tuple[ParallelismChange, ...], topology: Topology) -> Level:
+    changed = [topology.operator(change.operator) for change in changes]
+    if any(operator.stateful for operator in changed):
         return Level.STATE
-    return Level.RESTART if stateful else Level.HOT
+    return Level.RESTART if any(operator.role is Role.SOURCE for operator in changed) else Level.HOT

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from penstock.evaluation.figures import plain
 from penstock.evaluation.series import Series
 
 if TYPE_CHECKING:
@@ -104,13 +103,20 @@ def head(axes: "Axes", title: str, legend: bool = True) -> None:
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.01), ncol=8)
 
 
-def from_zero(axes: "Axes") -> None:
-    """A linear axis from 0 with few, short tick labels."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
+def from_zero(axes: "Axes", whole: bool = False) -> None:
+    """A linear axis from 0 with a few round tick labels; `whole` allows whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
 
     axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_locator(MaxNLocator(4, min_n_ticks=2))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
+    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], integer=whole, min_n_ticks=2))
+    plain_ticks(axes)
+
+
+def plain_ticks(axes: "Axes") -> None:
+    """Tick labels as people write numbers: 0.5, 20, 18,000."""
+    from matplotlib.ticker import FuncFormatter
+
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
 
 
 def svg(figure: "Figure") -> str:

@@ -28,6 +28,11 @@ def seconds(value: float | None) -> str:
     return f"{value / 60:.0f} min" if value < 3 * 3600 else f"{value / 3600:.1f} h"
 
 
+def ratio(value: float | None) -> str:
+    """A small number without a unit, to three decimals."""
+    return UNKNOWN if value is None else f"{value:.3f}"
+
+
 def percent(value: float | None) -> str:
     """A value that is a percentage already."""
     return UNKNOWN if value is None else f"{value:.0f} %"

@@ -19,7 +19,7 @@ h2 { font-size: 1.25rem; margin: 2.8rem 0 .8rem; padding-top: 1.4rem; border-top
 .facts, .note { color: var(--soft); margin: 0; font-size: .93rem; }
 .verdict { font-size: 1.15rem; line-height: 1.45; background: var(--card); border-left: 4px solid var(--accent);
   border-radius: 0 6px 6px 0; padding: .9rem 1.1rem; margin: 1.4rem 0; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; } .scroll + .note { margin-top: .5rem; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; font-variant-numeric: tabular-nums; }
 th { text-align: left; font-weight: 600; color: var(--soft); font-size: .82rem; border-bottom: 2px solid var(--line);
   padding: .4rem .6rem; vertical-align: bottom; }
@@ -30,7 +30,7 @@ td.best { color: var(--good); background: var(--goodback); font-weight: 700; }
 tr.back td { background: var(--badback); }
 .small { display: block; color: var(--soft); font-size: .85em; }
 .bad { color: var(--bad); font-weight: 600; } .good { color: var(--good); font-weight: 600; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.2rem, 1fr)); gap: .6rem; margin: 0 0 1.2rem; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.6rem, 1fr)); gap: .6rem; margin: 0 0 1.2rem; }
 .tile { background: var(--card); border-radius: 6px; padding: .6rem .8rem; }
 .tile b { display: block; font-size: 1.25rem; font-variant-numeric: tabular-nums; line-height: 1.3; }
 .tile span { color: var(--soft); font-size: .82rem; }

@@ -18,13 +18,13 @@ from penstock.evaluation.canvas import (
     from_zero,
     head,
     line,
+    plain_ticks,
     stack,
     styled,
     svg,
     time_axis,
     time_scale,
 )
-from penstock.evaluation.figures import plain
 from penstock.evaluation.measures import violates
 from penstock.evaluation.series import Series
 from penstock.evaluation.timeline import Episode, Timeline
@@ -54,26 +54,26 @@ def run_plot(name: str, timeline: Timeline) -> str:
 
 def overlay_plot(timelines: Mapping[str, Timeline]) -> str:
     """Several runs over one another: load, workers, backlog and latency, one colour for each run."""
-    styles = dict(zip(timelines, _styles(), strict=False))
     end_s = max(timeline.end_s for timeline in timelines.values())
+    target_s = min(timeline.started.objectives.latency_target_s for timeline in timelines.values())
     scale, unit = time_scale(end_s)
     with styled(f"overlay {list(timelines)}"):
         figure, axes = stack([0.8, 1.1, 1.1, 1.4])
         _overlaid_load(axes[0], timelines, scale)
-        for name, timeline in timelines.items():
-            colour, dash = styles[name]
-            shown = {"color": colour, "linestyle": dash, "label": name}
-            line(axes[1], series.workers(timeline), scale, drawstyle="steps-pre", **shown)
+        for i, ((name, timeline), (colour, dash)) in enumerate(zip(timelines.items(), _styles(), strict=False)):
+            shown = {"color": colour, "linestyle": dash, "label": name, "linewidth": 1.4}
+            # Runs with as many workers would hide each other: draw them a hair's breadth apart.
+            beside = 0.07 * (i - (len(timelines) - 1) / 2)
+            line(axes[1], series.workers(timeline).raised(beside), scale, drawstyle="steps-pre", **shown)
             line(axes[2], _summed(timeline, series.backlog), scale, **shown)
             line(axes[3], _worst_p95(timeline), scale, **shown)
-        head(axes[1], "Workers in use", legend=True)
-        head(axes[2], "Backlog (events)")
-        targets = {timeline.started.objectives.latency_target_s for timeline in timelines.values()}
-        _target(axes[3], min(targets))
-        head(axes[3], "95th percentile of latency (s)", legend=False)
-        _latency_scale(axes[3], [v for t in timelines.values() for v in _worst_p95(t).known()], min(targets))
-        for panel in axes[:3]:
-            from_zero(panel)
+        head(axes[1], "Workers in use")
+        head(axes[2], "Backlog (events)", legend=False)
+        head(axes[3], f"95th percentile of latency (s), target {target_s:g} s dashed", legend=False)
+        _target(axes[3], target_s)
+        _latency_scale(axes[3], [v for t in timelines.values() for v in _worst_p95(t).known()], target_s)
+        from_zero(axes[1], whole=True)
+        from_zero(axes[2])
         time_axis(axes, (0.0, end_s * scale), unit)
         return svg(figure)
 
@@ -96,27 +96,26 @@ def _label(text: str, name: str, timeline: Timeline) -> str:
 def _rates(axes: "Axes", timeline: Timeline, scale: float) -> None:
     several = len(timeline.applications) > 1
     for name, colour in zip(timeline.applications, cycle(CYCLE), strict=False):
-        ink = colour if several else INK
-        line(
-            axes,
-            series.load(timeline, name),
-            scale,
-            color=ink,
-            linestyle="--",
-            linewidth=1.2,
-            label=_label("load", name, timeline),
-        )
+        came = series.load(timeline, name)
+        style = {"color": colour if several else INK, "linestyle": "--", "linewidth": 1.2}
+        line(axes, came, scale, label=_label("load", name, timeline), **style)
+        if not several:
+            _fill(axes, came, scale, INK, 0.08)
         line(axes, series.throughput(timeline, name), scale, color=colour, label=_label("throughput", name, timeline))
     head(axes, "Load and throughput (events/s)")
     from_zero(axes)
+
+
+def _fill(axes: "Axes", of: Series, scale: float, colour: str, alpha: float) -> None:
+    values = [float("nan") if value is None else value for value in of.values]
+    axes.fill_between([at_s * scale for at_s in of.at_s], 0, values, color=colour, alpha=alpha, linewidth=0)
 
 
 def _backlogs(axes: "Axes", timeline: Timeline, scale: float) -> None:
     for name, colour in zip(timeline.applications, cycle((ORANGE, PURPLE, GREEN, SKY)), strict=False):
         waiting = series.backlog(timeline, name)
         line(axes, waiting, scale, color=colour, label=name)
-        values = [float("nan") if value is None else value for value in waiting.values]
-        axes.fill_between([at_s * scale for at_s in waiting.at_s], 0, values, color=colour, alpha=0.18, linewidth=0)
+        _fill(axes, waiting, scale, colour, 0.18)
     head(axes, "Backlog (events)", legend=len(timeline.applications) > 1)
     from_zero(axes)
 
@@ -128,7 +127,7 @@ def _workers(axes: "Axes", timeline: Timeline, scale: float) -> None:
     asked = series.requested_workers(timeline)
     line(axes, asked, scale, color=ORANGE, drawstyle="steps-post", linestyle="--", linewidth=1.4, label="requested")
     head(axes, "Workers")
-    from_zero(axes)
+    from_zero(axes, whole=True)
     axes.set_ylim(0, max([pool, *asked.known(), *series.workers(timeline).known()]) * 1.15)
 
 
@@ -198,7 +197,7 @@ def _target(axes: "Axes", target_s: float) -> None:
 
 def _latency_scale(axes: "Axes", known: Sequence[float], target_s: float) -> None:
     """Linear from 0, or logarithmic when the worst latency would flatten everything else."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import NullFormatter
 
     top = max([target_s, *known])
     if top <= 12 * target_s:
@@ -207,12 +206,17 @@ def _latency_scale(axes: "Axes", known: Sequence[float], target_s: float) -> Non
         return
     axes.set_yscale("log")
     axes.set_ylim(max(min([target_s, *(value for value in known if value > 0)]) * 0.7, target_s * 1e-3), top * 1.5)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
+    plain_ticks(axes)
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-_MARKS = {"more": ("^", GREEN), "less": ("v", BLUE), "other": ("D", PURPLE)}
-_MARK_NAMES = {"more": "more", "less": "less", "other": "both ways"}
+_MARKS: dict[str, dict[str, Any]] = {
+    "more": {"marker": "^", "color": GREEN},
+    "less": {"marker": "v", "color": BLUE},
+    "both ways": {"marker": "D", "color": PURPLE, "markersize": 5},
+    "rolled back": {"marker": "X", "color": RED},
+    "held back or failed": {"marker": "o", "color": INK, "markersize": 2.6, "alpha": 0.55},
+}
 
 
 def _decisions(axes: "Axes", timeline: Timeline, scale: float) -> None:
@@ -221,47 +225,43 @@ def _decisions(axes: "Axes", timeline: Timeline, scale: float) -> None:
     axes.set_yticks([])
     axes.grid(visible=False)
     axes.spines[["left", "bottom"]].set_visible(False)
-    labelled: set[str] = set()
-    last_at_s, number = float("-inf"), 0
+    for kind, mark in _MARKS.items():
+        at = [episode.at_s * scale for episode in timeline.episodes if _kind(episode) == kind]
+        if at:
+            height = 0.3 if kind != "held back or failed" else 0.05
+            axes.plot(at, [height] * len(at), linestyle="none", label=kind, **{"markersize": 6.5, **mark})
+    last_at_s = float("-inf")
     length = max(timeline.end_s - timeline.started.at_s, 1e-9)
-    for episode in timeline.episodes:
-        name, marker, style = _mark(episode)
-        label = None if name in labelled else name
-        labelled.add(name)
-        axes.plot([episode.at_s * scale], [0.28], marker, markersize=6.5, linestyle="none", label=label, **style)
-        if not episode.carried_out:
-            continue
-        number += 1
+    carried_out = [episode for episode in timeline.episodes if episode.carried_out]
+    for number, episode in enumerate(carried_out, start=1):
         if episode.at_s - last_at_s > 0.018 * length:
-            axes.text(episode.at_s * scale, 0.62, str(number), ha="center", size=8.5, color=INK)
+            axes.text(episode.at_s * scale, 0.64, str(number), ha="center", size=8.5, color=INK)
             last_at_s = episode.at_s
-    head(axes, "Decisions")
+    head(axes, "Decisions" if timeline.episodes else "Decisions: none to change anything")
 
 
-def _mark(episode: Episode) -> tuple[str, str, dict[str, Any]]:
-    if episode.rollback:
-        return "rolled back", "X", {"color": RED, "markeredgecolor": RED}
-    marker, colour = _MARKS[episode.direction]
-    if episode.carried_out:
-        return _MARK_NAMES[episode.direction], marker, {"color": colour, "markeredgecolor": colour}
-    return "held back or failed", "o", {"markerfacecolor": "none", "markeredgecolor": INK}
+def _kind(episode: Episode) -> str:
+    if not episode.carried_out:
+        return "held back or failed"
+    return "rolled back" if episode.rollback else _DIRECTIONS[episode.direction]
+
+
+_DIRECTIONS = {"more": "more", "less": "less", "other": "both ways"}
 
 
 def _mark_changes(axes: "Sequence[Axes]", episodes: Sequence[Episode], scale: float) -> None:
-    for episode in episodes:
-        if not episode.carried_out:
-            continue
-        style: dict[str, Any] = (
-            {"color": RED, "linestyle": (0, (3, 2))} if episode.rollback else {"color": INK, "linestyle": "-"}
-        )
+    for rollback, colour, dash in ((False, INK, "solid"), (True, RED, "dashed")):
+        at = [e.at_s * scale for e in episodes if e.carried_out and e.rollback is rollback]
         for panel in axes:
-            panel.axvline(episode.at_s * scale, linewidth=0.7, alpha=0.45, zorder=1.5, **style)
+            upright = panel.get_xaxis_transform()
+            panel.vlines(at, 0, 1, colour, dash, transform=upright, linewidth=0.6, alpha=0.3, zorder=0.9)
 
 
 def _overlaid_load(axes: "Axes", timelines: Mapping[str, Timeline], scale: float) -> None:
     longest = max(timelines.values(), key=lambda timeline: timeline.end_s)
     line(axes, _summed(longest, series.load), scale, color=INK, linewidth=1.4)
     head(axes, "Load (events/s)", legend=False)
+    from_zero(axes)
 
 
 def _summed(timeline: Timeline, of: "series.OfApplication") -> Series:

@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 
 from penstock.control.entries import Entry
-from penstock.evaluation.figures import UNKNOWN, clock, counted, percent, plain, seconds
+from penstock.evaluation.figures import UNKNOWN, clock, counted, percent, plain, ratio, seconds
 from penstock.evaluation.measures import Measures, measured
 from penstock.evaluation.page import cell, folded, page, table
 from penstock.evaluation.plots import overlay_plot, run_plot
@@ -40,7 +40,7 @@ def _body(heading: str, scoreboard: Scoreboard, timelines: Mapping[str, Timeline
         if len(seen) > 1:
             yield f"<h2>Side by side</h2><figure>{overlay_plot(seen)}</figure>"
     for row in scoreboard.rows:
-        yield _run(row, timelines[row.name])
+        yield _run(row, timelines[row.name], heading=len(scoreboard.rows) > 1)
     yield folded("What the figures mean", _glossary(), unfolded=False)
 
 
@@ -87,8 +87,9 @@ def _scoreboard(scoreboard: Scoreboard) -> str:
     return f'{table(headings, rows)}<p class="note">Best of each column in green. {escape(RULE)}</p>'
 
 
-def _run(row: Row, timeline: Timeline) -> str:
-    parts = [f"<h2>{escape(row.name)}</h2>", _tiles(row.measures)]
+def _run(row: Row, timeline: Timeline, heading: bool) -> str:
+    parts = [f"<h2>{escape(row.name)}</h2>"] if heading else []
+    parts.append(_tiles(row.measures))
     if timeline.windows:
         parts.append(f"<figure>{run_plot(row.name, timeline)}</figure>")
     else:
@@ -104,13 +105,13 @@ def _tiles(run: Measures) -> str:
         (seconds(run.slo_violation_s), "over the latency target"),
         (seconds(run.p95_latency_s), "95th percentile of latency"),
         (plain(run.worker_seconds), "worker-seconds"),
-        (f"{plain(run.mean_workers)} of {run.pool}", "workers on average"),
+        (UNKNOWN if run.mean_workers is None else f"{run.mean_workers:.1f}", f"of {run.pool} workers on average"),
         (percent(run.nodes_saved), "nodes saved"),
-        (plain(run.throughput_degradation), "throughput degradation"),
+        (ratio(run.throughput_degradation), "throughput degradation"),
         (plain(run.peak_backlog), "events waiting at most"),
         (str(run.reconfigurations), "reconfigurations"),
         (seconds(run.downtime_s), "downtime"),
-        (f"{plain(run.events_out)} of {plain(run.events_in)}", "events completed"),
+        (plain(run.events_out), f"of {plain(run.events_in)} events completed"),
         (plain(run.events_lost), "events lost"),
         (plain(run.events_duplicated), "events counted twice"),
     ]
@@ -127,7 +128,7 @@ def _by_application(run: Measures) -> str:
             seconds(part.slo_violation_s),
             seconds(part.mean_latency_s),
             seconds(part.p95_latency_s),
-            plain(part.throughput_degradation),
+            ratio(part.throughput_degradation),
             plain(part.peak_backlog),
             plain(part.events_in),
             plain(part.events_out),

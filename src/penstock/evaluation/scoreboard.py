@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import UsageError
-from penstock.evaluation.figures import UNKNOWN, plain, seconds
+from penstock.evaluation.figures import UNKNOWN, plain, ratio, seconds
 from penstock.evaluation.measures import Measures
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ COLUMNS = (
         "slo_violation_s", "over target", seconds, "time with a 95th percentile above the target, or standing still"
     ),
     Column("p95_latency_s", "p95", seconds, "latency that 95 % of all events stayed within"),
-    Column("throughput_degradation", "degradation", plain, "mean of |load - throughput| / load"),
+    Column("throughput_degradation", "degradation", ratio, "mean of |load - throughput| / load"),
     Column("nodes_saved", "saved %", _whole, "workers not chosen, of all in the pool", more_is_better=True),
     Column("peak_backlog", "peak backlog", plain, "most events waiting at once"),
     Column("reconfigurations", "reconfigurations", plain, "changes carried out, rollbacks included"),
@@ -100,15 +100,15 @@ class Scoreboard:
         table = Table(title=title, box=box.SIMPLE_HEAD, caption=f"* best of its column. {RULE}", pad_edge=False)
         table.caption_justify = "left"
         table.add_column("", justify="right", style="dim")
-        table.add_column("policy", overflow="fold", min_width=8)
+        table.add_column("policy", overflow="fold", min_width=16)
         for column in COLUMNS:
             table.add_column(_stacked(column.heading), justify="right", no_wrap=True)
         best = {column.key: self.best(column) for column in COLUMNS}
         for row in self.rows:
             cells = [
-                Text(f"{column.text(row.measures)} *", style="bold green")
+                Text(f"{column.text(row.measures)}*", style="bold green")
                 if row.name in best[column.key]
-                else Text(f"{column.text(row.measures)}  ")
+                else Text(f"{column.text(row.measures)} ")
                 for column in COLUMNS
             ]
             name = row.name if row.measures.complete else f"{row.name} (cut off)"
@@ -127,5 +127,6 @@ def rank(runs: Mapping[str, Measures]) -> list[str]:
 
 
 def _stacked(heading: str) -> str:
-    """A heading of two words, or one very long one, on two lines."""
-    return {"reconfigurations": "reconfig-\nurations"}.get(heading, heading.replace(" ", "\n"))
+    """A heading of two words, or one long one, on two lines."""
+    split = {"degradation": "degra-\ndation", "reconfigurations": "recon-\nfigured", "downtime": "down-\ntime"}
+    return split.get(heading, heading.replace(" ", "\n"))

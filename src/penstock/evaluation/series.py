@@ -24,6 +24,10 @@ class Series:
         """All values that are known."""
         return tuple(value for value in self.values if value is not None)
 
+    def raised(self, by: float) -> "Series":
+        """The same series, a little higher."""
+        return Series(self.at_s, tuple(None if value is None else value + by for value in self.values))
+
     def thinned(self, merge: Callable[[Sequence[float]], float], points: int = POINTS) -> "Series":
         """At most `points` points, each merging as many neighbours; unchanged when there are no more than that."""
         size = math.ceil(len(self.at_s) / points) if self.at_s else 1

@@ -17,7 +17,7 @@ def verdict(scoreboard: Scoreboard) -> str:
             sentences.append(_cheapest(cheapest, first))
         last = others[-1]
         if last is not cheapest:
-            sentences.append(f"Last came {last.name}, {_over_target(last.measures)}{_cost(last, first)}.")
+            sentences.append(f"Last came {last.name}, {_over_target(last.measures)}{_cost(last, first, 'and with')}.")
     return " ".join([*sentences, *_warnings(scoreboard)])
 
 
@@ -29,7 +29,7 @@ def _alone(row: Row) -> str:
     target = seconds(measures.latency_target_s)
     sentences = [
         f"{row.name} kept the latency target of {target} for {_share(kept)} of the time, "
-        f"with {plain(measures.mean_workers)} of {measures.pool} workers on average"
+        f"with {measures.mean_workers or 0.0:.1f} of {measures.pool} workers on average"
         + (f" ({percent(measures.nodes_saved)} saved)" if measures.nodes_saved is not None else "")
         + "."
     ]
@@ -59,18 +59,17 @@ def _compared(first: Row, second: Row) -> str:
         reason = f"it was {_over_target(ours)}, {second.name} for {seconds(theirs.slo_violation_s)}"
     elif ours.worker_seconds < theirs.worker_seconds:
         cheaper = _relative(ours.worker_seconds, theirs.worker_seconds)
-        both = "both were never over" if ours.slo_violation_s <= 0 else "both were equally long over"
-        return f"{first.name} did best: {both} the latency target, and it used {cheaper} than {second.name}."
+        return f"{first.name} did best: like {second.name} it was {_over_target(ours)}, but it used {cheaper}."
     else:
         return f"{first.name} and {second.name} did equally well."
     return f"{first.name} did best: {reason}{_cost(first, second)}."
 
 
-def _cost(row: Row, other: Row) -> str:
+def _cost(row: Row, other: Row, although: str = "though with") -> str:
     mine, theirs = row.measures.worker_seconds, other.measures.worker_seconds
     if theirs <= 0 or abs(mine - theirs) <= 0.005 * theirs:
         return f", on the same worker-seconds ({plain(mine)})"
-    link = "with" if mine < theirs else "though with"
+    link = "with" if mine < theirs else although
     return f", {link} {_relative(mine, theirs)} ({plain(mine)} against {plain(theirs)})"
 
 

@@ -1,9 +1,9 @@
 """Channels: what one segment emits, kept on disk until every segment that reads it has committed it.
 
-A channel is a folder with one Parquet folder per batch of its writer. A batch's folder is written aside and appears by one
-rename, complete or not at all, and a batch that is tried again finds its folder there and leaves it: whatever fails
-where, every row is read exactly once. Readers use Spark's own file source. Unlike Spark's file sink this
-takes rows in every output mode, needs no metadata log that grows, and can be read before the first batch is there.
+A channel is a folder with one Parquet folder per batch of its writer. A batch's folder is written aside and appears by
+one rename, complete or not at all, and a batch that is tried again finds its folder there and leaves it: whatever
+fails where, every row is read exactly once. Readers use Spark's own file source. Unlike Spark's file sink this takes
+rows in every output mode, needs no metadata log that grows, and can be read before the first batch is there.
 
 The folder must lie on a file system that driver and executors share, with an atomic rename (any local or network file
 system; an object store has none: use a message broker there).

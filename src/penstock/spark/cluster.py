@@ -285,8 +285,8 @@ class EmbeddedCluster(_Lifecycle):
         return pid, log, begin
 
     def _spawn(self, daemon: str, arguments: list[str], log: Path) -> int:
-        command = [spark_home() / "bin" / "spark-class", f"org.apache.spark.deploy.{daemon}", "--host", LOOPBACK]
-        return self._running().run([*command, *arguments], self._environment(), log)
+        program = [str(spark_home() / "bin" / "spark-class"), f"org.apache.spark.deploy.{daemon}", "--host", LOOPBACK]
+        return self._running().run([*program, *arguments], self._environment(), log)
 
     def _running(self) -> GuardedProcesses:
         if self._processes is None:

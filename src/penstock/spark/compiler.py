@@ -1,11 +1,11 @@
 """Which operators share a query: a pipeline and an execution mode become segments joined by channels.
 
 Every segment is one Structured Streaming query. Nodes with several consumers end their segment in a channel, from
-which all of them read; so every segment is a tree that ends in one channel or one sink. `fused` execution makes
-no other cuts than these, those asked for with `cut=True`, and those that Spark needs: a query holds a second stateful operator
-only if both emit in append mode (Spark chains no others) and have the same bounds (they share one number of state
-partitions). `pipelined` execution gives every elastic operator a segment of its own; a source without a declared
-parallelism stays with the operator it feeds.
+which all of them read; so every segment is a tree that ends in one channel or one sink. `fused` execution makes no
+other cuts than these, those asked for with `cut=True`, and those that Spark needs: a query holds a second stateful
+operator only if both emit in append mode (Spark chains no others) and have the same bounds (they share one number
+of state partitions). `pipelined` execution gives every elastic operator a segment of its own; a source without a
+declared parallelism stays with the operator it feeds.
 """
 
 from collections.abc import Mapping
@@ -30,10 +30,11 @@ class SegmentPlan:
     ends in `sink`. Parallelism comes in three kinds:
 
     - `sources`: how many partitions a generated load arrives in; changed by a restart.
-    - `hot`: stateless operators. They share one number, `spark.sql.shuffle.partitions` of the running query, which can be changed
-      between two batches; an operator whose upper bound is lower has only that many instances. Operators with one
-      allowed parallelism (`pinned`) have it in the plan.
-    - `stateful`: they share the number of state partitions, which is fixed in the checkpoint; changed by a state rewrite.
+    - `hot`: stateless operators. They share one number, `spark.sql.shuffle.partitions` of the running query, which can
+      be changed between two batches, in segments with state as well; an operator whose upper bound is lower has only
+      that many instances. Operators with one allowed parallelism (`pinned`) have it in the plan.
+    - `stateful`: they share the number of state partitions, which is fixed in the checkpoint; changed by a rewrite of
+      the state.
     """
 
     name: str

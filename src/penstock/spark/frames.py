@@ -20,8 +20,8 @@ def build_frame(
 ) -> "DataFrame":
     """What the segment's query computes.
 
-    `inputs` holds a streaming DataFrame for every source of the segment and every channel it reads. Only the parallelism of
-    pinned operators is part of the plan; the hot number and the state's are settings of the query.
+    `inputs` holds a streaming DataFrame for every source of the segment and every channel it reads. Only the
+    parallelism of pinned operators is part of the plan; the hot number and the state's are settings of the query.
     """
     return _Builder(graph, plan, parallelism, inputs).build()
 

@@ -129,11 +129,11 @@ class Graph:
             raise InvalidModel(f"Pipeline '{self.name}' has no source.")
         if not self.sinks:
             raise InvalidModel(f"Pipeline '{self.name}' has no sink.")
-        for node in (*self.operators, *self.sinks):
+        for node in self.nodes.values():
             self._check_upstream(node)
         self._check_order()
-        for fed in (*self.sources, *self.operators):
-            if not self.downstream(fed.name):
+        for fed in self.nodes.values():
+            if not isinstance(fed, SinkNode) and not self.downstream(fed.name):
                 raise InvalidModel(
                     f"'{fed.name}' of pipeline '{self.name}' feeds nothing; add an operator or a sink after it."
                 )
@@ -141,7 +141,7 @@ class Graph:
             if operator.stateful:
                 self.mode(operator.name)
 
-    def _check_upstream(self, node: OperatorNode | SinkNode) -> None:
+    def _check_upstream(self, node: Node) -> None:
         sinks = {sink.name for sink in self.sinks}
         for name in upstream_of(node):
             if name in sinks:
@@ -162,7 +162,8 @@ class Graph:
     @cached_property
     def nodes(self) -> Mapping[str, Node]:
         """Everything by name, in order of definition."""
-        return {node.name: node for node in (*self.sources, *self.operators, *self.sinks)}
+        every: tuple[Node, ...] = (*self.sources, *self.operators, *self.sinks)
+        return {node.name: node for node in every}
 
     def upstream(self, name: str) -> tuple[str, ...]:
         """What feeds `name`."""
@@ -202,8 +203,8 @@ class Graph:
             wanted.add(node.mode)
         if len(wanted) > 1:
             raise InvalidModel(
-                f"Operator '{name}' of pipeline '{self.name}' cannot emit in several modes ({', '.join(sorted(wanted))}); "
-                f"give one to it or to the sinks behind it."
+                f"Operator '{name}' of pipeline '{self.name}' cannot emit in several modes "
+                f"({', '.join(sorted(wanted))}); give one to it or to the sinks behind it."
             )
         return wanted.pop() if wanted else "update"
 

@@ -83,7 +83,7 @@ class Guardian:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 process_group=0,
-                preexec_fn=self._die_with_guardian,
+                preexec_fn=self._die_with_guardian,  # noqa: PLW1509 (there is one thread)
             )
         self._started[process.pid] = process
         return process.pid

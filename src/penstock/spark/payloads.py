@@ -74,7 +74,7 @@ def hashed(numbers: Numbers, seed: int, field: int) -> Numbers:
 
 def uniform(numbers: Numbers, seed: int, field: int) -> NDArray[np.float64]:
     """Evenly spread over [0, 1)."""
-    return (hashed(numbers, seed, field) >> np.uint64(11)) * 2.0**-53
+    return np.asarray((hashed(numbers, seed, field) >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
 
 
 def choice(numbers: Numbers, seed: int, field: int, count: int) -> NDArray[np.int64]:

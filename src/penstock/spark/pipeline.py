@@ -19,7 +19,7 @@ and hence its own stage. One without is chained to what feeds it, at no cost, an
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
@@ -49,9 +49,9 @@ Upstream: TypeAlias = "str | Handle | Callable[..., Any]"
 class Pipeline:
     """A streaming application: sources, operators and sinks.
 
-    A mistake that can be seen when something is added is refused there and then; what needs the whole graph (a name that
-    was never defined, a cycle, an operator that leads nowhere) is refused by `graph()`, which everything else calls first.
-    Either way it is `InvalidModel`, with one sentence that names the culprit.
+    A mistake that can be seen when something is added is refused there and then; what needs the whole graph (a name
+    that was never defined, a cycle, an operator that leads nowhere) is refused by `graph()`, which everything else
+    calls first. Either way it is `InvalidModel`, with one sentence that names the culprit.
     """
 
     def __init__(self, name: str) -> None:
@@ -89,8 +89,8 @@ class Pipeline:
 
         With several operators in `after` the function gets one DataFrame of each if it takes as many, or their union
         (by column names) if it takes one. `parallelism` is a number or the bounds within which it may be changed.
-        A `stateful` operator needs the `key` columns by which its state is divided. `mode` is what it emits per batch, in
-        Spark's words: "update" (default), "append" or "complete". `cut` asks for a query of its own from here on.
+        A `stateful` operator needs the `key` columns by which its state is divided. `mode` is what it emits per batch,
+        in Spark's words: "update" (default), "append" or "complete". `cut` asks for a query of its own from here on.
         """
 
         def define(function: Function) -> Function:
@@ -144,8 +144,8 @@ class Pipeline:
         """Add a sink: a decorated function of (DataFrame, batch number), called for every batch, or a `format`.
 
         The format is any that Spark can stream to, or "batches": one Parquet folder per batch, written once however
-        often the batch is tried. A relative `path` lies in the folder of the run. `mode` is that of the stateful operator
-        before the sink and may be given here or there.
+        often the batch is tried. A relative `path` lies in the folder of the run. `mode` is that of the stateful
+        operator before the sink and may be given here or there.
         """
         if format is not None:
             if name is None:
@@ -187,8 +187,8 @@ class Pipeline:
             raise InvalidModel(f"Pipeline '{self.name}' defines '{name}' more than once.")
 
     def _upstream(self, what: str, after: "Upstream | Sequence[Upstream]") -> tuple[str, ...]:
-        several = isinstance(after, Sequence) and not isinstance(after, str)
-        names = tuple(self._name_of(what, one) for one in (after if several else (after,)))
+        several = (after,) if isinstance(after, str) or not isinstance(after, Sequence) else after
+        names = tuple(self._name_of(what, one) for one in several)
         if not names:
             raise InvalidModel(f"{what} of pipeline '{self.name}' comes after nothing; say what feeds it.")
         if len(set(names)) < len(names):

@@ -1,4 +1,4 @@
-"""A pipeline at work: one streaming query per segment, each with its checkpoint, each stopped and started on its own."""
+"""A pipeline at work: one streaming query per segment, each with its own checkpoint, stop and start."""
 
 import json
 import threading
@@ -22,7 +22,8 @@ from penstock.spark.sinks import attach_sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
     from pyspark.sql.types import StructType
 
     LoadOpener: TypeAlias = Callable[[SparkSession, SourceNode, int], DataFrame]
@@ -50,8 +51,8 @@ class RunOptions:
 class RunningSegment:
     """One segment: its query while it runs, and what it takes to stop and start it.
 
-    `parallelism` is what was last asked for, resolved to what the segment can have. All methods must be called from one thread
-    at a time; `RunningPipeline` starts several segments one after the other because settings are those of the session.
+    `parallelism` is what was last asked for, resolved to what the segment can have. Methods of one segment must be
+    called from one thread at a time; different segments may be stopped and started at the same time.
     """
 
     def __init__(self, home: "RunningPipeline", plan: SegmentPlan) -> None:
@@ -289,7 +290,7 @@ class RunningPipeline:
         if kept.exists():
             if json.loads(kept.read_text()) != layout:
                 raise UsageError(
-                    f"The folder {self.folder} holds the checkpoints of a different pipeline or execution mode; use another."
+                    f"The folder {self.folder} belongs to a different pipeline or execution mode; use another."
                 )
             return
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -95,6 +95,8 @@ def start_session(
     """
     from pyspark import SparkContext
 
+    from penstock.spark.internals import set_total_executors
+
     if SparkContext._gateway is not None:
         raise UsageError("A Spark session runs in this process already; stop it with stop_session first.")
     limit = _limit(cluster, executors)
@@ -105,7 +107,7 @@ def start_session(
         spark = _launch(settings, folder)
     try:
         if cluster.elastic and limit is not None:
-            _limit_executors(spark, limit)
+            set_total_executors(spark, limit)
         cluster.release_executors()
         if cluster.elastic:
             wait_for_executors(spark, limit or 1)
@@ -232,10 +234,11 @@ def _launch(settings: Mapping[str, str], folder: Path) -> "SparkSession":
     (folder / "log4j2.properties").write_text(_DRIVER_LOGGING)
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     output = folder / "driver.out"
+    launch: Any = launch_gateway
     gateway: Any = None
     try:
         with output.open("ab") as stream:
-            gateway = launch_gateway(conf, {"stdout": stream, "stderr": subprocess.STDOUT})
+            gateway = launch(conf, {"stdout": stream, "stderr": subprocess.STDOUT})
         guard = _guards[gateway.proc.pid] = GuardedProcesses()
         guard.watch(gateway.proc.pid)
         context = SparkContext(conf=conf, gateway=gateway)
@@ -276,13 +279,6 @@ def _end_gateway(gateway: Any) -> None:
     SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None
     SparkSession._activeSession = None
-
-
-def _limit_executors(spark: "SparkSession", count: int) -> None:
-    jvm: Any = spark.sparkContext._jvm
-    context: Any = spark.sparkContext._jsc
-    if not context.sc().requestTotalExecutors(count, 0, jvm.PythonUtils.toScalaMap({})):
-        raise ActionFailed(f"The cluster did not accept a limit of {count} executors.")
 
 
 def _registered_executors(spark: "SparkSession") -> int:

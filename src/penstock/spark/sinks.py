@@ -7,7 +7,7 @@ from penstock.spark.channels import BatchFolders
 from penstock.spark.graph import SinkNode
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import DataStreamWriter
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 BATCHES = "batches"
 

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,12 +126,13 @@ def encode_schedule(schedule: Schedule) -> str:
     """A schedule as text that can travel as an option."""
     from pyspark import cloudpickle
 
-    return base64.b64encode(zlib.compress(cloudpickle.dumps(schedule))).decode("ascii")
+    dumps: Any = cloudpickle.dumps
+    return base64.b64encode(zlib.compress(dumps(schedule))).decode("ascii")
 
 
 @lru_cache(maxsize=8)
 def decode_schedule(text: str) -> Schedule:
-    """The schedule in `text`. A process that decodes the same text again gets the same object with all it has computed."""
+    """The schedule in `text`; the same text gives the same object again, with all it has computed so far."""
     schedule = pickle.loads(zlib.decompress(base64.b64decode(text)))
     if not isinstance(schedule, Schedule):
         raise UsageError(f"The load source's schedule is a {type(schedule).__name__}; encode it with encode_schedule.")
@@ -201,7 +203,7 @@ class LoadStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin, count = start[OFFSET_KEY], end[OFFSET_KEY] - start[OFFSET_KEY]
         parts = min(self._options.partitions, count)
         cuts = [begin + count * part // parts for part in range(parts + 1)] if parts else []
-        return [EventRange(first, last) for first, last in zip(cuts, cuts[1:], strict=False)]
+        return [EventRange(first, last) for first, last in pairwise(cuts)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The events of one part."""

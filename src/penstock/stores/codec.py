@@ -7,7 +7,7 @@ unknown is passed over: text that does not fit exactly is refused.
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from penstock.control.entries import Decided, Entry
 from penstock.errors import BadObservation, UsageError
@@ -133,7 +133,7 @@ def encode_payload(payload: Mapping[str, Any]) -> str:
     does not have.
     """
     try:
-        return json.dumps(_plain(payload, "payload"), allow_nan=False, ensure_ascii=False)
+        return json.dumps(_plain(payload, "payload"), allow_nan=False)
     except ValueError as error:
         raise BadObservation(f"The payload cannot be written as JSON: {error}.") from None
 
@@ -141,12 +141,16 @@ def encode_payload(payload: Mapping[str, Any]) -> str:
 def decode_payload(text: str) -> dict[str, Any]:
     """The mapping that was written. Raises `UsageError` when the text is not a JSON object."""
     try:
-        payload = json.loads(text)
+        payload = json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
         raise UsageError(f"The text is not JSON: {error}.") from None
     if not isinstance(payload, dict):
         raise UsageError(f"The text is not a JSON object: it is a {type(payload).__name__}.")
     return payload
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number that JSON has")
 
 
 def _plain(value: object, place: str) -> object:

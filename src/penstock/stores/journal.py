@@ -90,6 +90,8 @@ class SqliteJournal:
         row = (entry.at_s, entry.kind, encode_entry(entry))
         with self._lock:
             position = self._last() + 1 if self._next is None else self._next
+            # An interrupt (Ctrl-C) may fall between the commit and its being counted.
+            self._next = None
             try:
                 self._database.write(("INSERT INTO entries VALUES (?, ?, ?, ?)", (position, *row)))
             except sqlite3.IntegrityError:

@@ -2,20 +2,21 @@
 
 import math
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from os import PathLike
 from statistics import median
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Protocol
 
 from penstock.control.actions import Action, Level
-from penstock.errors import BadObservation, InvalidModel, UsageError
+from penstock.errors import BadObservation, UsageError
 from penstock.model import Observation
 from penstock.stores.averages import average
 from penstock.stores.codec import decode, decode_payload, encode, encode_payload
 from penstock.stores.database import Database, Layout
+from penstock.stores.profile import DataRange, Profile
 
 _LAYOUT = Layout(
     what="metric store",
@@ -28,23 +29,6 @@ _LAYOUT = Layout(
         "since_s REAL, until_s REAL, body TEXT NOT NULL, PRIMARY KEY (application, name, version))",
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """Something learned about an application: a JSON mapping, when it was made, and the time its data covers."""
-
-    application: str
-    name: str
-    version: int
-    created: datetime
-    body: Mapping[str, Any]
-    since_s: float | None = None
-    until_s: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.created.tzinfo is None:
-            raise InvalidModel(f"Profile '{self.name}' of '{self.application}' must say its time zone in `created`.")
 
 
 class MetricStore(Protocol):
@@ -138,8 +122,7 @@ class SqliteMetricStore:
 
     def save_profile(self, profile: Profile) -> None:
         """Keep a profile, in place of one of the same application, name and version."""
-        created, body = profile.created.isoformat(), encode_payload(profile.body)
-        row = (profile.application, profile.name, profile.version, created, profile.since_s, profile.until_s, body)
+        row = (profile.application, profile.name, profile.version, *_origin(profile), encode_payload(profile.body))
         self._database.write(("INSERT OR REPLACE INTO profiles VALUES (?, ?, ?, ?, ?, ?, ?)", row))
 
     def profile(self, application: str, name: str, version: int | None = None) -> Profile | None:
@@ -149,12 +132,12 @@ class SqliteMetricStore:
     def profiles(self, application: str | None = None) -> tuple[Profile, ...]:
         """All profiles, or those of one application, by application, name and version."""
         query = (
-            "SELECT application, name, version, created, body, since_s, until_s FROM profiles "
+            "SELECT application, name, version, body, created, since_s, until_s FROM profiles "
             "WHERE application = coalesce(?, application) ORDER BY application, name, version"
         )
         return tuple(
-            Profile(owner, name, version, datetime.fromisoformat(created), decode_payload(body), since_s, until_s)
-            for owner, name, version, created, body, since_s, until_s in self._database.rows(query, (application,))
+            Profile(owner, name, version, datetime.fromisoformat(created), decode_payload(body), _range(*times))
+            for owner, name, version, body, created, *times in self._database.rows(query, (application,))
         )
 
     def close(self) -> None:
@@ -261,6 +244,15 @@ def _narrowed(observations: Iterable[Observation], application: str | None) -> t
 def _median_pause_s(actions: Iterable[Action]) -> float | None:
     pauses_s = [action.pause_s for action in actions]
     return median(pauses_s) if pauses_s else None
+
+
+def _origin(profile: Profile) -> tuple[str, float | None, float | None]:
+    data = profile.data
+    return profile.created.isoformat(), None if data is None else data.since_s, None if data is None else data.until_s
+
+
+def _range(since_s: float | None, until_s: float | None) -> DataRange | None:
+    return None if since_s is None or until_s is None else DataRange(since_s, until_s)
 
 
 def _chosen(profiles: Iterable[Profile], name: str, version: int | None) -> Profile | None:

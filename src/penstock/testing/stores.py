@@ -11,6 +11,7 @@ find in it what an earlier one has left there.
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -35,7 +36,7 @@ from penstock.model import (
     Topology,
     WorkerObservation,
 )
-from penstock.stores import ResumedJournal, summary
+from penstock.stores import DataRange, MetricStore, Profile, ResumedJournal, summary
 
 
 def example_observation(at_s: float = 10.0, window_s: float = 10.0) -> Observation:
@@ -190,3 +191,157 @@ class JournalContract(_StoreContract):
         third = self.make(tmp_path)
         assert tuple(third.entries()) == example_entries()[:4]
         self._close(third)
+
+
+class MetricStoreContract(_StoreContract):
+    """What every `MetricStore` must do. Override `make`."""
+
+    def make(self, folder: Path, keep_s: float | None = None) -> MetricStore:
+        """A metric store that lives in `folder`: a new one, or, if durable, the one that was made there before."""
+        raise NotImplementedError
+
+    def test_a_new_store_knows_nothing(self, tmp_path: Path) -> None:
+        """And says so with None and empty tuples."""
+        store = self.make(tmp_path)
+        assert store.window(0.0, 1e9) == ()
+        assert store.averages(60.0) is None
+        assert store.actions() == ()
+        assert store.typical_pause_s(Level.HOT) is None
+        assert store.profiles() == ()
+        assert store.profile("words", "busy") is None
+        self._close(store)
+
+    def test_a_window_is_open_at_its_start_and_closed_at_its_end(self, tmp_path: Path) -> None:
+        """So that windows that follow one another share nothing and miss nothing."""
+        store = self.make(tmp_path)
+        for at_s in (10.0, 20.0, 30.0, 40.0):
+            store.add(example_observation(at_s))
+        assert store.window(10.0, 30.0) == (example_observation(20.0), example_observation(30.0))
+        assert store.window(30.0, 1e9) == (example_observation(40.0),)
+        assert store.window(40.0, 1e9) == ()
+        self._close(store)
+
+    def test_observations_are_in_order_of_time(self, tmp_path: Path) -> None:
+        """In whatever order they came."""
+        store = self.make(tmp_path)
+        for at_s in (30.0, 10.0, 20.0):
+            store.add(example_observation(at_s))
+        assert [observation.at_s for observation in store.window(0.0, 1e9)] == [10.0, 20.0, 30.0]
+        self._close(store)
+
+    def test_one_time_has_one_observation(self, tmp_path: Path) -> None:
+        """The one that was added last: a run that is done again adds everything again."""
+        store = self.make(tmp_path)
+        store.add(example_observation(10.0, 10.0))
+        store.add(example_observation(10.0, 5.0))
+        assert store.window(0.0, 1e9) == (example_observation(10.0, 5.0),)
+        self._close(store)
+
+    def test_a_window_can_be_that_of_one_application(self, tmp_path: Path) -> None:
+        """Observations that do not know it are left out, and so are other applications."""
+        store = self.make(tmp_path)
+        words = example_observation(10.0)
+        both = replace(words, at_s=20.0, applications={**words.applications, "routes": words.applications["words"]})
+        store.add(words)
+        store.add(both)
+        assert store.window(0.0, 1e9, "words") == (words, replace(words, at_s=20.0))
+        assert [list(seen.applications) for seen in store.window(0.0, 1e9, "routes")] == [["routes"]]
+        assert store.window(0.0, 1e9, "nothing") == ()
+        self._close(store)
+
+    def test_numbers_that_are_not_finite_are_refused_and_not_kept(self, tmp_path: Path) -> None:
+        """`BadObservation`, and the store stays as it was."""
+        store = self.make(tmp_path)
+        bad = replace(example_observation(), workers={"w1": WorkerObservation(usage=float("nan"))})
+        with suppress(BadObservation):
+            store.add(bad)
+            raise AssertionError("NaN was kept")
+        with suppress(BadObservation):
+            store.add_action(float("nan"), Action("grow", Level.HOT, None, 1.0, 0.0))
+            raise AssertionError("an action at no time was kept")
+        assert (store.window(-1e9, 1e9), store.actions()) == ((), ())
+        self._close(store)
+
+    def test_averages_are_those_of_the_last_minute(self, tmp_path: Path) -> None:
+        """Six samples of ten seconds; older and later ones do not count, and what is unknown is passed over."""
+        store = self.make(tmp_path)
+        usages = {10.0: 0.9, 20.0: 0.1, 30.0: None, 40.0: 0.3, 50.0: 0.3, 60.0: 0.3, 70.0: 0.5, 80.0: 0.9}
+        for at_s, usage in usages.items():
+            store.add(replace(example_observation(at_s), workers={"w1": WorkerObservation(usage)}))
+        seen = store.averages(70.0)
+        assert seen is not None
+        assert (seen.at_s, seen.window_s) == (70.0, 60.0)
+        assert abs((seen.workers["w1"].usage or 0.0) - 0.3) < 1e-12
+        words = seen.applications["words"]
+        assert (words.input_per_s, words.arrived, words.backlog) == (100.0, 6000.0, 40.0)
+        assert (words.operators["read"].busy_s, words.operators["read"].queue) == (12.0, None)
+        assert (store.averages(500.0), store.averages(5.0)) == (None, None)
+        self._close(store)
+
+    def test_the_typical_pause_is_the_median_of_its_level(self, tmp_path: Path) -> None:
+        """One slow restart does not make all restarts slow."""
+        store = self.make(tmp_path)
+        for number, pause_s in enumerate((2.0, 30.0, 2.5)):
+            store.add_action(number * 10.0, Action("restart", Level.RESTART, "words", 3.0, pause_s))
+        store.add_action(40.0, Action("grow", Level.HOT, None, 4.0, 0.0))
+        assert store.typical_pause_s(Level.RESTART) == 2.5
+        assert store.typical_pause_s(Level.HOT) == 0.0
+        assert store.typical_pause_s(Level.STATE) is None
+        self._close(store)
+
+    def test_actions_are_in_order_of_time_and_kept_once(self, tmp_path: Path) -> None:
+        """Two different ones of the same time are both kept, in the order in which they came."""
+        store = self.make(tmp_path)
+        grow, shrink = Action("grow", Level.HOT, None, 1.0, 0.0), Action("a shrink", Level.HOT, None, 1.0, 0.0)
+        move = Action("move", Level.STATE, "words", 4.0, 3.0)
+        for at_s, action in ((20.0, grow), (20.0, shrink), (10.0, move), (20.0, grow), (30.0, grow)):
+            store.add_action(at_s, action)
+        assert store.actions() == (move, grow, shrink, grow)
+        assert store.actions(Level.HOT) == (grow, shrink, grow)
+        self._close(store)
+
+    def test_what_is_too_old_is_deleted(self, tmp_path: Path) -> None:
+        """Of observations and actions, as newer ones come; a late one deletes nothing that is newer."""
+        store = self.make(tmp_path, keep_s=30.0)
+        for at_s in (10.0, 20.0, 30.0, 40.0, 50.0):
+            store.add(example_observation(at_s))
+            store.add_action(at_s, Action(f"at {at_s:g}", Level.HOT, None, 1.0, 0.0))
+        assert [seen.at_s for seen in store.window(-1e9, 1e9)] == [30.0, 40.0, 50.0]
+        assert [action.what for action in store.actions()] == ["at 30", "at 40", "at 50"]
+        store.add(example_observation(35.0))
+        assert [seen.at_s for seen in store.window(-1e9, 1e9)] == [30.0, 35.0, 40.0, 50.0]
+        self._close(store)
+
+    def test_profiles_are_kept_by_application_name_and_version(self, tmp_path: Path) -> None:
+        """Without a version the highest is meant; saving one again replaces it."""
+        store = self.make(tmp_path)
+        created = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+        busy = Profile(
+            "words", "busy", 2, created, {"weights": [1.5, None], "deep": {"on": True}}, DataRange(0.0, 60.0)
+        )
+        others = (replace(busy, version=10), replace(busy, name="load", data=None), replace(busy, application="routes"))
+        for profile in (replace(busy, body={}), busy, *others):
+            store.save_profile(profile)
+        assert store.profile("words", "busy") == others[0]
+        assert store.profile("words", "busy", 2) == busy
+        assert store.profile("words", "busy", 3) is None
+        assert store.profiles("words") == (busy, others[0], others[1])
+        assert store.profiles() == (others[2], busy, others[0], others[1])
+        self._close(store)
+
+    def test_a_durable_store_is_found_again(self, tmp_path: Path) -> None:
+        """With its observations, actions and profiles."""
+        if not self.durable:
+            return
+        first = self.make(tmp_path)
+        action = Action("move", Level.STATE, "words", 4.0, 3.0)
+        profile = Profile("words", "busy", 1, datetime(2024, 5, 6, tzinfo=UTC), {"slope": 0.5})
+        first.add(example_observation(10.0))
+        first.add_action(10.0, action)
+        first.save_profile(profile)
+        self._close(first)
+        second = self.make(tmp_path)
+        assert second.window(0.0, 10.0) == (example_observation(10.0),)
+        assert second.actions() == (action,)
+        assert second.profiles() == (profile,)
+        self._close(second)

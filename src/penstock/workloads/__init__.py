@@ -1,7 +1,7 @@
 """What runs and under what load: applications with their costs, load curves and their timetables, infrastructures."""
 
 from penstock.workloads.application import Application, OperatorCost
-from penstock.workloads.applications import APPLICATIONS, STELA_SETTINGS, StelaSettings, application
+from penstock.workloads.applications import APPLICATIONS, STELA_SCALE_IN, STELA_SETTINGS, StelaSettings, application
 from penstock.workloads.curves import (
     Bursts,
     Clipped,
@@ -27,6 +27,7 @@ __all__ = [
     "APPLICATIONS",
     "LOADS",
     "LOAD_INFOS",
+    "STELA_SCALE_IN",
     "STELA_SETTINGS",
     "Application",
     "Bursts",

@@ -1,4 +1,4 @@
-"""Clusters spread over a country or a continent: every pair of workers is linked, with the delay of the shortest path."""
+"""Clusters spread over a country or a continent: all pairs are linked, with the delay of the shortest path."""
 
 import math
 
@@ -82,7 +82,7 @@ def waxman(nodes: int, seed: int, slots: int = 2) -> Cluster:
 def _waxman_links(nodes: int, side: float, rng: np.random.Generator) -> list[tuple[int, int, float]]:
     """Every node but the first is linked to two earlier ones (or all, if there are fewer)."""
     places = rng.uniform(0.0, side, size=(nodes, 2))
-    links = []
+    links: list[tuple[int, int, float]] = []
     for node in range(1, nodes):
         lengths = np.hypot(*(places[:node] - places[node]).T)
         # Alpha is the same for all candidates, so it cancels out of the choice.

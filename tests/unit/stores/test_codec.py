@@ -141,12 +141,12 @@ def test_what_was_added_to_an_entry_with_a_default_may_be_missing() -> None:
 
 
 def test_a_payload_is_plain_json() -> None:
-    payload = {"weights": [[0.1, 2e-17], (3, None)], "name": "ä\u2028", "deep": {"on": True}}
+    payload = {"weights": [[0.1, 2e-17], (3, None)], "name": "ä\u2028\ud800", "deep": {"on": True}}
     assert decode_payload(encode_payload(payload)) == {**payload, "weights": [[0.1, 2e-17], [3, None]]}
     for bad in ({1: 2}, {"a": float("nan")}, {"a": {"b": {1, 2}}}, {"a": [object()]}):
         with pytest.raises(BadObservation):
             encode_payload(cast(Any, bad))
-    for text in ("[1]", "{", ""):
+    for text in ("[1]", "{", "", '{"a": NaN}', '{"a": -Infinity}'):
         with pytest.raises(UsageError):
             decode_payload(text)
 

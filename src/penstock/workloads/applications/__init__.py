@@ -6,7 +6,7 @@ from functools import cache
 from penstock.errors import UnknownName
 from penstock.workloads.application import Application
 from penstock.workloads.applications import autrascale, elysium, fission, stela, thesis
-from penstock.workloads.applications.stela import STELA_SETTINGS, StelaSettings
+from penstock.workloads.applications.stela import STELA_SCALE_IN, STELA_SETTINGS, StelaSettings
 
 _MAKERS: Mapping[str, Callable[[], Application]] = {
     "top-words": elysium.top_words,
@@ -57,4 +57,4 @@ class _Applications(Mapping[str, Application]):
 
 APPLICATIONS: Mapping[str, Application] = _Applications()
 
-__all__ = ["APPLICATIONS", "STELA_SETTINGS", "StelaSettings", "application"]
+__all__ = ["APPLICATIONS", "STELA_SCALE_IN", "STELA_SETTINGS", "StelaSettings", "application"]

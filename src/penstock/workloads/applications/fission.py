@@ -63,7 +63,7 @@ def application_2() -> Application:
         costs,
         summary="tweets through two language detectors (fission application 2)",
         origin=f"{_SHARED}. assumed: the bag of words as in application 1; 65 % recognised as Spanish at once and "
-        "60 % of the rest later, so that without replicas about the published 151 per second are stored; the other rates.",
+        "60 % of the rest later, so that without replicas about the published 151 per second are stored; other rates.",
         low_per_s=0,
         high_per_s=800,
         cluster=_CLUSTER,

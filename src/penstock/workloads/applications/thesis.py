@@ -32,9 +32,9 @@ def tag_and_count() -> Application:
         graph("tag-and-count", operators, costs),
         costs,
         summary="sentences tagged and counted by five operators in a row (thesis, chapters 3 and 4)",
-        origin=f"{_THESIS}, chapters 3 and 4: five operators between source and consumer, two instances each, eight nodes "
-        "with two slots; 714 per second from about 14 ms in the heavy version, a tenth of it in this one. assumed: names "
-        "of the five, selectivities of 1, state; the load goes beyond the published 10 per second to be interesting.",
+        origin=f"{_THESIS}, chapters 3 and 4: five operators between source and consumer, two instances each, eight "
+        "nodes with two slots; 714 per second from about 14 ms in the heavy version, a tenth of it in this one. "
+        "assumed: names of the five, selectivities of 1, state; the load goes beyond the published 10 per second.",
         low_per_s=10,
         high_per_s=900,
         cluster=Cluster.homogeneous(workers=8, slots=2),
@@ -63,9 +63,8 @@ def log_processing() -> Application:
         graph("log-processing", operators, costs),
         costs,
         summary="log events indexed and counted on two branches (thesis, chapter 3)",
-        origin=f"{_THESIS}, chapter 3: two branches that meet in the consumer, two instances each, eight nodes with two "
-        "slots. assumed: rates, selectivities and state; the load goes beyond the published 10 per second to be "
-        "interesting.",
+        origin=f"{_THESIS}, chapter 3: two branches that meet in the consumer, two instances each, eight nodes with "
+        "two slots. assumed: rates, selectivities and state; the load goes beyond the published 10 per second.",
         low_per_s=10,
         high_per_s=750,
         cluster=Cluster.homogeneous(workers=8, slots=2),
@@ -90,9 +89,9 @@ def frequent_patterns() -> Application:
         graph("frequent-patterns", operators, costs),
         costs,
         summary="frequent patterns in tweets (thesis, chapter 7)",
-        origin=f"{_THESIS}, chapter 7: parallelism of Table 7.1, five workers of four cores, 120 to 900 tweets per second. "
-        "assumed: five patterns per tweet, state, and rates: 66 tweets per second and detector are what makes the "
-        "thresholds 0.7 and 0.2 lead to the published 20, 10, 5, 10, 20, 10, 5 detectors.",
+        origin=f"{_THESIS}, chapter 7: parallelism of Table 7.1, five workers of four cores, 120 to 900 tweets per "
+        "second. assumed: five patterns per tweet, state, and rates: 66 tweets per second and detector are what makes "
+        "the thresholds 0.7 and 0.2 lead to the published 20, 10, 5, 10, 20, 10, 5 detectors.",
         low_per_s=120,
         high_per_s=900,
         cluster=Cluster.homogeneous(workers=5, slots=4),
@@ -126,7 +125,7 @@ def _routes_costs(metronome: float, global_rank: float, ranked_per_count: float)
 
 
 _ROUTES_ASSUMED = (
-    "assumed: the parser drives the metronome; selectivities of 1 but for pulses (0.02 per event) and the ranks (0.02); "
+    "assumed: the parser drives the metronome; selectivities of 1 but for pulses (0.02 per event) and ranks (0.02); "
     "source and last rank pinned to the first node"
 )
 
@@ -139,8 +138,8 @@ def debs_routes() -> Application:
         graph("debs-routes", _routes_operators(cluster.workers[0].name), costs),
         costs,
         summary="most frequent taxi routes, DEBS 2015 (thesis, chapters 8 and 9)",
-        origin=f"{_THESIS}, section 8.6: service rates and state of Table 8.2, at most three replicas, 70 to 220 per second, "
-        f"part of ANSNET with two slots per node, 175 ms. {_ROUTES_ASSUMED}; 20 updates per count, so that a second "
+        origin=f"{_THESIS}, section 8.6: service rates and state of Table 8.2, at most three replicas, 70 to 220 "
+        f"per second, part of ANSNET with two slots per node, 175 ms. {_ROUTES_ASSUMED}; 20 updates per count, so that a second "
         "partial rank is needed near 105 per second and two suffice at 220.",
         low_per_s=70,
         high_per_s=220,
@@ -157,9 +156,9 @@ def debs_routes_constant() -> Application:
         graph("debs-routes-constant", _routes_operators(cluster.workers[0].name), costs),
         costs,
         summary="most frequent taxi routes at a constant rate, DEBS 2015 (thesis, chapter 6)",
-        origin=f"{_THESIS}, section 6.6: service rates of Table 6.3, at most three replicas, 20 to 120 per second, six nodes of "
-        "eight cores; 31 events per source event reach the partial rank (2,500 per second at 80). assumed: no delays "
-        f"between the nodes (published: 12 to 32 ms, by emulation). {_ROUTES_ASSUMED}; sizes of state as in chapter 8.",
+        origin=f"{_THESIS}, section 6.6: service rates of Table 6.3, at most three replicas, 20 to 120 per second, six "
+        "nodes of eight cores; 31 events per source event reach the partial rank (2,500 per second at 80). assumed: no "
+        f"delays between the nodes (published: 12 to 32 ms, by emulation). {_ROUTES_ASSUMED}; state as in chapter 8.",
         low_per_s=20,
         high_per_s=120,
         cluster=cluster,

@@ -1,0 +1,186 @@
+"""A private cluster: it gives what is asked for, keeps to its folder, and leaves nothing running."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from penstock.errors import ActionFailed, UsageError
+from penstock.spark.cluster import EmbeddedCluster
+from penstock.spark.internals import set_total_executors
+from penstock.spark.session import start_session, stop_session, wait_for_executors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Find = Callable[[str], list[int]]
+Eventually = Callable[[Callable[[], bool]], bool]
+
+CLUSTER_WITH_BUSY_SESSION = """
+import sys, threading, time
+from pathlib import Path
+from penstock.spark.cluster import EmbeddedCluster
+from penstock.spark.session import start_session
+
+folder = Path(sys.argv[1])
+
+def dawdle(rows):
+    (folder / "busy").touch()
+    time.sleep(600)
+    return rows
+
+cluster = EmbeddedCluster(folder / "cluster", executors=1)
+cluster.start()
+spark = start_session(cluster, "to be killed", folder / "driver")
+job = threading.Thread(target=lambda: spark.sparkContext.range(1).mapPartitions(dawdle).count(), daemon=True)
+job.start()
+while not (folder / "busy").exists():
+    time.sleep(0.1)
+print("ready", flush=True)
+job.join()
+"""
+
+CLUSTER_ALONE = """
+import sys, time
+from pathlib import Path
+from penstock.spark.cluster import EmbeddedCluster
+
+with EmbeddedCluster(Path(sys.argv[1])):
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+def executors(spark: "SparkSession") -> int:
+    context: Any = spark.sparkContext._jsc
+    return int(context.sc().getExecutorMemoryStatus().size()) - 1
+
+
+def where_tasks_run(spark: "SparkSession", tasks: int) -> set[str]:
+    """The executors' identities, as their tasks see them."""
+
+    def identity(_: Any) -> list[str]:
+        return [os.environ.get("SPARK_LOCAL_IP", "?") + " " + str(os.getppid())]
+
+    return set(spark.sparkContext.range(tasks, numSlices=tasks).mapPartitions(identity).collect())
+
+
+@contextmanager
+def child(code: str, folder: Path) -> "Iterator[subprocess.Popen[str]]":
+    """Another Python process in a process group of its own that has said it is ready."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            if said != "ready\n":
+                process.kill()
+                pytest.fail(f"The child said {said!r} and {process.communicate()[1]}")
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_session_gets_the_executors_it_asked_for_and_grows(
+    cluster: EmbeddedCluster, cluster_session: "SparkSession"
+) -> None:
+    # The cluster has room for three, and a standalone master would give all of them at once.
+    assert executors(cluster_session) == 2
+    assert cluster.master.startswith("spark://127.0.0.1:")
+    assert all(place.startswith("127.0.0.1 ") for place in where_tasks_run(cluster_session, 8))
+    set_total_executors(cluster_session, 3)
+    wait_for_executors(cluster_session, 3)
+    assert executors(cluster_session) == 3
+
+
+def test_a_second_session_in_the_same_process_is_refused_while_the_first_runs(
+    cluster: EmbeddedCluster, cluster_session: "SparkSession", tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="stop_session first"):
+        start_session(cluster, "second", tmp_path)
+
+
+def test_sessions_follow_one_another_and_nothing_is_left(tmp_path: Path, processes_naming: Find) -> None:
+    from pyspark import SparkContext
+
+    handler = signal.getsignal(signal.SIGINT)
+    variables = dict(os.environ)
+    folder = tmp_path / "with a space"
+    with EmbeddedCluster(folder / "cluster", executors=2) as cluster:
+        for count in (1, 2):
+            spark = start_session(cluster, "one of two", folder / f"driver{count}", executors=count)
+            assert executors(spark) == count
+            assert spark.range(100).count() == 100
+            assert signal.getsignal(signal.SIGINT) is handler
+            assert dict(os.environ).keys() - variables.keys() <= {"SPARK_BUFFER_SIZE", "SPARK_AUTH_SOCKET_TIMEOUT"}
+            stop_session(spark)
+            stop_session(spark)
+            assert SparkContext._gateway is None
+        assert processes_naming(cluster.marker)
+        with pytest.raises(UsageError, match="room for 2"):
+            start_session(cluster, "too many", folder / "driver", executors=3)
+    assert not processes_naming(cluster.marker)
+    assert not processes_naming(str(folder))
+    cluster.stop()
+    with pytest.raises(ActionFailed, match="not running"):
+        _ = cluster.master
+
+
+def test_no_process_outlives_a_killed_parent(tmp_path: Path, processes_naming: Find, eventually: Eventually) -> None:
+    with child(CLUSTER_WITH_BUSY_SESSION, tmp_path) as process:
+        # Master, worker, executor, driver, and the Python that keeps the executor busy.
+        assert len(processes_naming(str(tmp_path))) >= 5
+        process.kill()
+        assert eventually(lambda: not processes_naming(str(tmp_path)))
+        _, noise = process.communicate()
+    assert noise == ""
+
+
+def test_an_interrupt_from_the_terminal_ends_everything(
+    tmp_path: Path, processes_naming: Find, eventually: Eventually
+) -> None:
+    with child(CLUSTER_ALONE, tmp_path) as process:
+        assert processes_naming(str(tmp_path))
+        # A terminal sends it to the whole process group.
+        os.killpg(process.pid, signal.SIGINT)
+        _, noise = process.communicate()
+    assert "KeyboardInterrupt" in noise
+    assert eventually(lambda: not processes_naming(str(tmp_path)))
+
+
+def test_a_cluster_that_does_not_start_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes_naming: Find
+) -> None:
+    java = tmp_path / "home" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(
+        '#!/bin/sh\necho \'openjdk version "17.0.1"\' >&2\n[ "$1" = -version ] || { echo no luck >&2; exit 3; }\n'
+    )
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(java.parent.parent))
+    cluster = EmbeddedCluster(tmp_path / "cluster")
+    with pytest.raises(ActionFailed, match=r"(?s)ended while starting.*no luck"):
+        cluster.start()
+    cluster.stop()
+    assert not processes_naming(str(tmp_path / "cluster"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [({"executors": 0}, "executors = 0"), ({"memory": "lots"}, "512m or 2g"), ({"memory": "100m"}, "too little")],
+)
+def test_impossible_clusters_are_refused(tmp_path: Path, settings: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        EmbeddedCluster(tmp_path, **settings)
