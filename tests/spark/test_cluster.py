@@ -57,18 +57,19 @@ with EmbeddedCluster(Path(sys.argv[1])):
 """
 
 
-def executors(spark: "SparkSession") -> int:
+def registered(spark: "SparkSession") -> int:
+    """The number of executors, without the driver."""
     context: Any = spark.sparkContext._jsc
     return int(context.sc().getExecutorMemoryStatus().size()) - 1
 
 
-def where_tasks_run(spark: "SparkSession", tasks: int) -> set[str]:
-    """The executors' identities, as their tasks see them."""
+def addresses_of_tasks(spark: "SparkSession", tasks: int) -> set[str]:
+    """The addresses to which the executors that run `tasks` tasks are bound."""
 
-    def identity(_: Any) -> list[str]:
-        return [os.environ.get("SPARK_LOCAL_IP", "?") + " " + str(os.getppid())]
+    def address(_: Any) -> list[str]:
+        return [os.environ["SPARK_LOCAL_IP"]]
 
-    return set(spark.sparkContext.range(tasks, numSlices=tasks).mapPartitions(identity).collect())
+    return set(spark.sparkContext.range(tasks, numSlices=tasks).mapPartitions(address).collect())
 
 
 @contextmanager
@@ -93,49 +94,42 @@ def child(code: str, folder: Path) -> "Iterator[subprocess.Popen[str]]":
             process.kill()
 
 
-def test_a_session_gets_the_executors_it_asked_for_and_grows(
-    cluster: EmbeddedCluster, cluster_session: "SparkSession"
-) -> None:
-    # The cluster has room for three, and a standalone master would give all of them at once.
-    assert executors(cluster_session) == 2
-    assert cluster.master.startswith("spark://127.0.0.1:")
-    assert all(place.startswith("127.0.0.1 ") for place in where_tasks_run(cluster_session, 8))
-    set_total_executors(cluster_session, 3)
-    wait_for_executors(cluster_session, 3)
-    assert executors(cluster_session) == 3
-
-
-def test_a_second_session_in_the_same_process_is_refused_while_the_first_runs(
-    cluster: EmbeddedCluster, cluster_session: "SparkSession", tmp_path: Path
-) -> None:
-    with pytest.raises(UsageError, match="stop_session first"):
-        start_session(cluster, "second", tmp_path)
-
-
 def test_sessions_follow_one_another_and_nothing_is_left(tmp_path: Path, processes_naming: Find) -> None:
-    from pyspark import SparkContext
-
-    handler = signal.getsignal(signal.SIGINT)
-    variables = dict(os.environ)
     folder = tmp_path / "with a space"
-    with EmbeddedCluster(folder / "cluster", executors=2) as cluster:
-        for count in (1, 2):
-            spark = start_session(cluster, "one of two", folder / f"driver{count}", executors=count)
-            assert executors(spark) == count
-            assert spark.range(100).count() == 100
-            assert signal.getsignal(signal.SIGINT) is handler
-            assert dict(os.environ).keys() - variables.keys() <= {"SPARK_BUFFER_SIZE", "SPARK_AUTH_SOCKET_TIMEOUT"}
-            stop_session(spark)
-            stop_session(spark)
-            assert SparkContext._gateway is None
+    with EmbeddedCluster(folder / "cluster", executors=3) as cluster:
+        for executors in (1, 2):
+            check_session(cluster, folder / f"driver{executors}", executors)
         assert processes_naming(cluster.marker)
-        with pytest.raises(UsageError, match="room for 2"):
-            start_session(cluster, "too many", folder / "driver", executors=3)
+        with pytest.raises(UsageError, match="room for 3"):
+            start_session(cluster, "too many", folder / "driver", executors=4)
     assert not processes_naming(cluster.marker)
     assert not processes_naming(str(folder))
     cluster.stop()
     with pytest.raises(ActionFailed, match="not running"):
         _ = cluster.master
+
+
+def check_session(cluster: EmbeddedCluster, folder: Path, executors: int) -> None:
+    """Start a session, let it grow by one executor, stop it."""
+    from pyspark import SparkContext
+
+    handler, variables = signal.getsignal(signal.SIGINT), dict(os.environ)
+    spark = start_session(cluster, "one of two", folder, executors=executors)
+    try:
+        # There is room for three, and a standalone master would give all of them at once.
+        assert registered(spark) == executors
+        assert signal.getsignal(signal.SIGINT) is handler
+        assert os.environ.keys() - variables.keys() <= {"SPARK_BUFFER_SIZE", "SPARK_AUTH_SOCKET_TIMEOUT"}
+        assert addresses_of_tasks(spark, 4) == {"127.0.0.1"}
+        with pytest.raises(UsageError, match="stop_session first"):
+            start_session(cluster, "at the same time", folder)
+        set_total_executors(spark, executors + 1)
+        wait_for_executors(spark, executors + 1)
+        assert registered(spark) == executors + 1
+    finally:
+        stop_session(spark)
+    stop_session(spark)
+    assert SparkContext._gateway is None
 
 
 def test_no_process_outlives_a_killed_parent(tmp_path: Path, processes_naming: Find, eventually: Eventually) -> None:

@@ -59,17 +59,20 @@ def styled(salt: str) -> Iterator[None]:
         yield
 
 
-def stack(heights: Sequence[float]) -> "tuple[Figure, list[Axes]]":
-    """Panels of the given heights in inches, one below the other, sharing the time axis."""
+def stack(heights: Sequence[float], left: float = 0.75) -> "tuple[Figure, list[Axes]]":
+    """Panels of the given heights, one below the other, sharing the time axis; `left` is the margin for labels.
+
+    All lengths are in inches.
+    """
     from matplotlib.figure import Figure
 
-    gap, bottom, top = 0.36, 0.5, 0.3
+    gap, bottom, top, right = 0.36, 0.5, 0.3, 0.12
     height = sum(heights) + gap * (len(heights) - 1) + bottom + top
     figure = Figure(figsize=(WIDTH_IN, height))
     axes: list[Axes] = []
     upper = height - top
     for panel in heights:
-        box = (0.105, (upper - panel) / height, 0.875, panel / height)
+        box = (left / WIDTH_IN, (upper - panel) / height, (WIDTH_IN - left - right) / WIDTH_IN, panel / height)
         axes.append(figure.add_axes(box, sharex=axes[0] if axes else None))
         upper -= panel + gap
     return figure, axes
@@ -131,5 +134,5 @@ def svg(figure: "Figure") -> str:
     text = re.sub(r' id="([\w-]+)"', lambda found: found.group(0) if found.group(1) in used else "", text)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
-    text = text.replace(INK, "currentColor").replace(GRID, "var(--grid)")
+    text = text.replace(INK, "currentColor").replace(GRID, "var(--grid)").replace(BLUE, "var(--blue)")
     return re.sub(r"\n\s*", "\n", text).strip()

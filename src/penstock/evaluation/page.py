@@ -4,10 +4,10 @@ from html import escape
 
 _CSS = """
 :root { color-scheme: light dark; --ink: #1c2330; --soft: #5b6577; --line: #dde2ea; --grid: #e3e7ee; --paper: #ffffff;
-  --card: #f6f8fb; --good: #00704f; --goodback: #e3f4ee; --bad: #b84a00; --badback: #fdf0e6; --accent: #0072b2; }
+  --card: #f6f8fb; --good: #00704f; --goodback: #e3f4ee; --bad: #b84a00; --badback: #fdf0e6; --accent: #0072b2; --blue: #0072b2; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e8ef; --soft: #9aa5b8; --line: #333c4b; --grid: #2d3543;
   --paper: #151a22; --card: #1d242f; --good: #4fd0a5; --goodback: #163a2f; --bad: #ffa05c; --badback: #3a2615;
-  --accent: #56b4e9; } }
+  --accent: #56b4e9; --blue: #3a9fdc; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", Arial, sans-serif; }
@@ -25,6 +25,7 @@ th { text-align: left; font-weight: 600; color: var(--soft); font-size: .82rem; 
   padding: .4rem .6rem; vertical-align: bottom; }
 td { border-bottom: 1px solid var(--line); padding: .45rem .6rem; vertical-align: top; overflow-wrap: anywhere; }
 .number { text-align: right; white-space: nowrap; overflow-wrap: normal; }
+th.wide { width: 21%; }
 td.name { font-weight: 600; min-width: 7rem; }
 td.best { color: var(--good); background: var(--goodback); font-weight: 700; }
 tr.back td { background: var(--badback); }

@@ -14,7 +14,6 @@ from penstock.evaluation.canvas import (
     ORANGE,
     PURPLE,
     RED,
-    SKY,
     from_zero,
     head,
     line,
@@ -37,8 +36,10 @@ def run_plot(name: str, timeline: Timeline) -> str:
     """One run: decisions, load and throughput, backlog, workers, parallelism and latency on one time axis."""
     operators = [(application, _operators(timeline, application)) for application in timeline.applications]
     strips = [0.30 * len(shown) for _, shown in operators]
+    longest = max((len(_short(operator)) for _, shown in operators for operator in shown), default=0)
     with styled(f"run {name} {timeline.started.run}"):
-        figure, axes = stack([0.42, 1.5, 1.0, 1.0, *strips, 1.4])
+        decided = 0.42 if timeline.episodes else 0.02
+        figure, axes = stack([decided, 1.5, 1.0, 1.0, *strips, 1.4], left=max(0.75, 0.2 + 0.078 * longest))
         scale, unit = time_scale(timeline.end_s)
         _decisions(axes[0], timeline, scale)
         _rates(axes[1], timeline, scale)
@@ -89,20 +90,21 @@ def _operators(timeline: Timeline, application: str) -> list[str]:
     return list(dict.fromkeys(o for w in timeline.windows if (s := w.application(application)) for o in s.operators))
 
 
-def _label(text: str, name: str, timeline: Timeline) -> str:
-    return text if len(timeline.applications) == 1 else f"{text} {name}"
+def _colours(timeline: Timeline) -> list[tuple[str, str]]:
+    """Applications, each with the colour it has in all panels."""
+    return list(zip(timeline.applications, cycle(CYCLE), strict=False))
 
 
 def _rates(axes: "Axes", timeline: Timeline, scale: float) -> None:
     several = len(timeline.applications) > 1
-    for name, colour in zip(timeline.applications, cycle(CYCLE), strict=False):
-        came = series.load(timeline, name)
-        style = {"color": colour if several else INK, "linestyle": "--", "linewidth": 1.2}
-        line(axes, came, scale, label=_label("load", name, timeline), **style)
+    for name, colour in _colours(timeline):
+        came, went = series.load(timeline, name), series.throughput(timeline, name)
+        dashed = {"color": colour if several else INK, "linestyle": "--", "linewidth": 1.2}
+        line(axes, came, scale, label=None if several else "load", **dashed)
+        line(axes, went, scale, color=colour, label=name if several else "throughput")
         if not several:
             _fill(axes, came, scale, INK, 0.08)
-        line(axes, series.throughput(timeline, name), scale, color=colour, label=_label("throughput", name, timeline))
-    head(axes, "Load and throughput (events/s)")
+    head(axes, "Load (dashed) and throughput (events/s)" if several else "Load and throughput (events/s)")
     from_zero(axes)
 
 
@@ -112,11 +114,14 @@ def _fill(axes: "Axes", of: Series, scale: float, colour: str, alpha: float) -> 
 
 
 def _backlogs(axes: "Axes", timeline: Timeline, scale: float) -> None:
-    for name, colour in zip(timeline.applications, cycle((ORANGE, PURPLE, GREEN, SKY)), strict=False):
+    several = len(timeline.applications) > 1
+    for name, own in _colours(timeline):
         waiting = series.backlog(timeline, name)
+        colour = own if several else ORANGE
         line(axes, waiting, scale, color=colour, label=name)
         _fill(axes, waiting, scale, colour, 0.18)
-    head(axes, "Backlog (events)", legend=len(timeline.applications) > 1)
+    head(axes, "Backlog (events)", legend=several)
+    axes.set_ylim(0, max(1.0, axes.get_ylim()[1]))
     from_zero(axes)
 
 
@@ -153,10 +158,11 @@ def _parallelism(axes: "Axes", timeline: Timeline, shown: tuple[str, list[str]],
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False)
     axes.spines["left"].set_visible(False)
-    head(axes, _label("Parallelism (instances)", f"of {application}", timeline), legend=False)
+    several = len(timeline.applications) > 1
+    head(axes, f"Parallelism of {application} (instances)" if several else "Parallelism (instances)", legend=False)
 
 
-def _short(name: str, most: int = 17) -> str:
+def _short(name: str, most: int = 20) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
@@ -164,15 +170,15 @@ def _latencies(axes: "Axes", timeline: Timeline, scale: float) -> None:
     target_s = timeline.started.objectives.latency_target_s
     several = len(timeline.applications) > 1
     known: list[float] = []
-    for name, colour in zip(timeline.applications, cycle(CYCLE), strict=False):
+    for name, colour in _colours(timeline):
         p95, mean = series.latency(timeline, name, "p95_s"), series.latency(timeline, name, "mean_s")
-        line(axes, p95, scale, color=colour if several else PURPLE, label=_label("95th percentile", name, timeline))
+        line(axes, p95, scale, color=colour if several else PURPLE, label=name if several else "95th percentile")
         style = {"color": colour, "linestyle": "--" if several else "-", "linewidth": 1.2}
-        line(axes, mean, scale, label=_label("mean", name, timeline), **style)
+        line(axes, mean, scale, label=None if several else "mean", **style)
         known += [*p95.known(), *mean.known()]
     _shade_late(axes, timeline, scale)
     _target(axes, target_s)
-    head(axes, "Latency (s)")
+    head(axes, "Latency: 95th percentile and mean (dashed) (s)" if several else "Latency (s)")
     _latency_scale(axes, known, target_s)
 
 
@@ -250,11 +256,11 @@ _DIRECTIONS = {"more": "more", "less": "less", "other": "both ways"}
 
 
 def _mark_changes(axes: "Sequence[Axes]", episodes: Sequence[Episode], scale: float) -> None:
-    for rollback, colour, dash in ((False, INK, "solid"), (True, RED, "dashed")):
+    for rollback, colour in ((False, INK), (True, RED)):
         at = [e.at_s * scale for e in episodes if e.carried_out and e.rollback is rollback]
         for panel in axes:
             upright = panel.get_xaxis_transform()
-            panel.vlines(at, 0, 1, colour, dash, transform=upright, linewidth=0.6, alpha=0.3, zorder=0.9)
+            panel.vlines(at, 0, 1, colour, transform=upright, linewidth=0.6, alpha=0.6 if rollback else 0.3, zorder=0.9)
 
 
 def _overlaid_load(axes: "Axes", timelines: Mapping[str, Timeline], scale: float) -> None:

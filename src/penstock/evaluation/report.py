@@ -149,11 +149,14 @@ def _decisions(timeline: Timeline) -> str:
     note = f'<p class="note">{escape(kept)}</p>'
     if not episodes:
         return note
+    any_held = any(episode.held_by for episode in episodes)
     rows, number = [], 0
     for episode in episodes:
         number += episode.carried_out
-        rows.append(_decision(episode, str(number) if episode.carried_out else ""))
-    headings = [("#", "number"), ("time", "number"), ("action", ""), ("reason", ""), ("held by", ""), ("verdict", "")]
+        rows.append(_decision(episode, str(number) if episode.carried_out else "", any_held))
+    headings = [("#", "number"), ("time", "number"), ("action", "wide"), ("reason", "")]
+    headings += [("held by", "wide")] if any_held else []
+    headings += [("verdict", "wide")]
     rollbacks = sum(episode.rollback for episode in episodes)
     summary = counted(len(episodes) - rollbacks, "decision") + " to change something"
     if rollbacks:
@@ -161,18 +164,23 @@ def _decisions(timeline: Timeline) -> str:
     return note + folded(summary, table(headings, rows), unfolded=len(episodes) <= _UNFOLDED_ROWS)
 
 
-def _decision(episode: Episode, number: str) -> str:
-    action = episode.action.replace("->", "→")
+def _decision(episode: Episode, number: str, any_held: bool) -> str:
     cells = [
         cell(number, "number"),
         cell(clock(episode.at_s), "number"),
-        cell(f"back: {action}" if episode.rollback else action, "", _done(episode)),
+        _action(episode),
         cell(episode.because),
-        cell(episode.held_by or ""),
+        *([cell(episode.held_by or "")] if any_held else []),
         _outcome(episode),
     ]
     kind = "back" if episode.rollback else "change"
     return f'<tr class="{kind}">{"".join(cells)}</tr>'
+
+
+def _action(episode: Episode) -> str:
+    parts = [part.replace("->", "→") for part in episode.parts] or ["no change"]
+    back = '<span class="bad">rolled back</span><br>' if episode.rollback else ""
+    return f'<td>{back}{"<br>".join(escape(part) for part in parts)}<span class="small">{_done(episode)}</span></td>'
 
 
 def _done(episode: Episode) -> str:

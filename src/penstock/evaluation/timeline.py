@@ -9,6 +9,7 @@ from penstock.control.entries import Acted, Decided, Ended, Entry, Judged, Obser
 from penstock.errors import UsageError
 from penstock.model import (
     ApplicationObservation,
+    Change,
     Configuration,
     Keep,
     Observation,
@@ -67,9 +68,14 @@ class Episode:
     rollback: bool = False
 
     @property
+    def parts(self) -> tuple[str, ...]:
+        """What is to change, piece by piece: `split 1 -> 2`, `workers 2 -> 3`."""
+        return tuple(_described(change, len(self.target.parallelism) > 1) for change in diff(self.before, self.target))
+
+    @property
     def action(self) -> str:
         """What is to change, in words."""
-        return _described(self.before, self.target)
+        return ", ".join(self.parts) or "no change"
 
     @property
     def direction(self) -> Literal["more", "less", "other"]:
@@ -138,19 +144,14 @@ def _on_one_clock(entries: Iterable[Entry], start_s: float) -> Iterator[tuple[En
         yield entry, entry.at_s + offset_s
 
 
-def _described(before: Configuration, after: Configuration) -> str:
-    """The differences in words: `split 1 -> 2, workers 2 -> 3`, with the application where there are several."""
-    words = []
-    for change in diff(before, after):
-        if isinstance(change, WorkersChange):
-            words.append(f"workers {change.before} -> {change.after}")
-            continue
-        operator = f"{change.application}/{change.operator}" if len(after.parallelism) > 1 else change.operator
-        if isinstance(change, ParallelismChange):
-            words.append(f"{operator} {change.before} -> {change.after}")
-        else:
-            words.append(f"{operator} moves to {', '.join(change.after or ())}")
-    return ", ".join(words) or "no change"
+def _described(change: Change, several: bool) -> str:
+    """A change in words, with its application where there are several."""
+    if isinstance(change, WorkersChange):
+        return f"workers {change.before} -> {change.after}"
+    operator = f"{change.application}/{change.operator}" if several else change.operator
+    if isinstance(change, ParallelismChange):
+        return f"{operator} {change.before} -> {change.after}"
+    return f"{operator} moves to {', '.join(change.after or ())}"
 
 
 @dataclass

@@ -17,7 +17,7 @@ def verdict(scoreboard: Scoreboard) -> str:
             sentences.append(_cheapest(cheapest, first))
         last = others[-1]
         if last is not cheapest:
-            sentences.append(f"Last came {last.name}, {_over_target(last.measures)}{_cost(last, first, 'and with')}.")
+            sentences.append(f"Last came {last.name}, {_over_target(last.measures)}{_cost(last, first)}.")
     return " ".join([*sentences, *_warnings(scoreboard)])
 
 
@@ -54,23 +54,22 @@ def _compared(first: Row, second: Row) -> str:
     ours, theirs = first.measures, second.measures
     if ours.complete and not theirs.complete:
         return f"{first.name} comes first, {_over_target(ours)}: the run of {second.name} was cut off."
-    fewer_late = round(ours.slo_violation_s, 3) < round(theirs.slo_violation_s, 3)
-    if fewer_late:
-        reason = f"it was {_over_target(ours)}, {second.name} for {seconds(theirs.slo_violation_s)}"
-    elif ours.worker_seconds < theirs.worker_seconds:
+    if round(ours.slo_violation_s, 3) < round(theirs.slo_violation_s, 3):
+        less_late = f"{_over_target(ours)}, {second.name} for {seconds(theirs.slo_violation_s)}"
+        if ours.worker_seconds <= theirs.worker_seconds:
+            return f"{first.name} did best: it was {less_late}{_cost(first, second)}."
+        return f"{first.name} kept the latency target best ({less_late}), but{_cost(first, second)[1:]}."
+    if ours.worker_seconds < theirs.worker_seconds:
         cheaper = _relative(ours.worker_seconds, theirs.worker_seconds)
         return f"{first.name} did best: like {second.name} it was {_over_target(ours)}, but it used {cheaper}."
-    else:
-        return f"{first.name} and {second.name} did equally well."
-    return f"{first.name} did best: {reason}{_cost(first, second)}."
+    return f"{first.name} and {second.name} did equally well."
 
 
-def _cost(row: Row, other: Row, although: str = "though with") -> str:
+def _cost(row: Row, other: Row) -> str:
     mine, theirs = row.measures.worker_seconds, other.measures.worker_seconds
     if theirs <= 0 or abs(mine - theirs) <= 0.005 * theirs:
         return f", on the same worker-seconds ({plain(mine)})"
-    link = "with" if mine < theirs else although
-    return f", {link} {_relative(mine, theirs)} ({plain(mine)} against {plain(theirs)})"
+    return f", with {_relative(mine, theirs)} ({plain(mine)} against {plain(theirs)})"
 
 
 def _relative(mine: float, theirs: float) -> str:

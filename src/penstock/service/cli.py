@@ -107,6 +107,33 @@ def demo(out: Out = Path("runs/demo"), as_json: Json = False) -> None:
 
 
 @app.command()
+def doctor(
+    quiet: Annotated[
+        bool, typer.Option(help="Check the basics only, and speak only when something is missing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check what this machine has, and what its Spark can do beyond its public interface."""
+    from dataclasses import asdict
+
+    from penstock.errors import EnvironmentMissing
+    from penstock.service import show
+    from penstock.service.doctor import quick_findings, spark_findings
+
+    findings = quick_findings()
+    missing = next((finding for finding in findings if not finding.ok), None)
+    if missing is None and not quiet:
+        show.say("Starting a private Spark cluster to see what it can do (about 20 s) ...")
+        findings += spark_findings()
+    if as_json:
+        show.print_json([asdict(finding) for finding in findings])
+    elif not quiet:
+        show.print_facts({finding.name: finding.detail for finding in findings})
+    if missing is not None:
+        raise EnvironmentMissing(missing.detail)
+
+
+@app.command()
 def apps(as_json: Json = False) -> None:
     """List the applications."""
     from penstock.workloads import APPLICATIONS

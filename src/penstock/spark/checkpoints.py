@@ -36,16 +36,29 @@ def is_clean(checkpoint: str | Path) -> bool:
     return last_offset(checkpoint) == last_committed(checkpoint)
 
 
-def state_partitions(checkpoint: str | Path) -> int | None:
-    """The partitions over which the state is spread as of the last batch that was begun; None before the first.
+def state_partitions(checkpoint: str | Path, batch: int | None = None) -> int | None:
+    """The partitions over which the state is spread as of `batch` (the last one begun); None if it is not on record.
 
     After a rewrite of the state that was cut off, this is the number that rewrite was for.
     """
-    batch = last_offset(checkpoint)
+    batch = last_offset(checkpoint) if batch is None else batch
     if batch is None:
         return None
     value = _settings(folder_of(checkpoint) / "offsets" / str(batch)).get(_STATE_PARTITIONS)
     return None if value is None else int(value)
+
+
+def unfinished_rewrite(checkpoint: str | Path) -> int | None:
+    """The number of partitions for which a rewrite of the state was begun and not finished; None if there is none.
+
+    A rewrite stands in the log as a batch of its own, and only a rewrite changes the number. Spark starts no query on
+    such a checkpoint until the rewrite was repeated for the same number.
+    """
+    batch = last_offset(checkpoint)
+    if not batch or is_clean(checkpoint):
+        return None
+    number, before = state_partitions(checkpoint), state_partitions(checkpoint, batch - 1)
+    return None if number == before else number
 
 
 def source_offsets(checkpoint: str | Path, batch: int) -> tuple[str | None, ...]:
@@ -67,7 +80,10 @@ def _last(log: Path) -> int | None:
 
 def _settings(offsets: Path) -> Mapping[str, str]:
     """The settings that an entry of the offset log records: a version, then one line of metadata, then the offsets."""
-    lines = offsets.read_text().splitlines()
+    try:
+        lines = offsets.read_text().splitlines()
+    except FileNotFoundError:
+        return {}
     try:
         settings = json.loads(lines[1]).get("conf", {})
     except (IndexError, ValueError) as error:

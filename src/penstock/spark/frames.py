@@ -65,18 +65,17 @@ class _Builder:
 
     def _entered(self, node: OperatorNode, frame: "DataFrame") -> "DataFrame":
         """The frame behind the operator's own exchange; Spark itself puts one in front of state."""
-        if not node.stateful:
-            frame = self._exchanged(node, frame)
-        return mark(frame, self._graph.listed.index(node.name), Side.IN)
-
-    def _exchanged(self, node: OperatorNode, frame: "DataFrame") -> "DataFrame":
+        number = self._graph.listed.index(node.name)
+        if node.stateful:
+            return mark(frame, number, Side.IN)
         spread = _spread(node, frame)
         if node.name in self._plan.pinned:
-            return frame.repartition(self._parallelism[node.name], spread)
-        exchanged = frame.repartition(spread)
+            return mark(frame.repartition(self._parallelism[node.name], spread), number, Side.IN)
+        # The mark stands between the two, or else the optimizer would take the coalesce for all that is asked for.
+        entered = mark(frame.repartition(spread), number, Side.IN)
         most = self._plan.bounds[node.name].most
         widest = max(self._plan.bounds[name].most for name in self._plan.hot)
-        return exchanged.coalesce(most) if most < widest else exchanged
+        return entered.coalesce(most) if most < widest else entered
 
     def _marked_out(self, name: str) -> "DataFrame":
         owner = self._owner[name]

@@ -5,7 +5,8 @@ stops between batches as well as it can see them, and the actuator restarts a qu
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -230,6 +231,49 @@ def _end_at_boundary(execution: Any, deadline: float) -> bool:
         finally:
             lock.unlock()
     return False
+
+
+@contextmanager
+def between_batches(queries: Sequence["StreamingQuery"], timeout_s: float) -> Iterator[bool]:
+    """Keep running queries from beginning a batch while the body runs; yields whether that was possible.
+
+    Batches in flight are let finish first, for up to `timeout_s`. Without success nothing is held.
+    """
+    held: list[Any] = []
+    deadline = time.monotonic() + timeout_s
+    try:
+        calm = all(_hold(_execution(query), deadline, held) for query in queries)
+        if not calm:
+            _release(held)
+        yield calm
+    finally:
+        _release(held)
+
+
+def _hold(execution: Any, deadline: float, held: list[Any]) -> bool:
+    """Take a query's progress lock at a moment when no batch is in flight, and note it in `held`."""
+    try:
+        lock, thread = execution.awaitProgressLock(), execution.queryExecutionThread()
+        lock.lock()
+    except Exception:
+        return False
+    held.append(lock)
+    while thread.isAlive():
+        begun, committed = _batches(execution)
+        if begun == committed:
+            return True
+        _wait_for_commit(lock, thread, deadline)
+        if time.monotonic() > deadline:
+            return False
+        # The lock is fair: the waiting batch commits now, and the next one cannot be begun before we have it back.
+        lock.unlock()
+        lock.lock()
+    return True
+
+
+def _release(held: list[Any]) -> None:
+    while held:
+        held.pop().unlock()
 
 
 def _wait_for_commit(lock: Any, thread: Any, deadline: float) -> None:

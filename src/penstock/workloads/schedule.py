@@ -13,7 +13,8 @@ from penstock.workloads.curves import Curve
 
 _CELL_S = 0.1
 _BLOCK_CELLS = 1024
-_HORIZON_S = 7 * 24 * 3600.0
+_QUIET_S = 24 * 3600.0
+_LONGEST_S = 60 * _QUIET_S
 
 _Blocks: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64]]
 """Expected events (a real number) and events due (whole) by the start of every cell."""
@@ -51,7 +52,7 @@ class Schedule:
     def times(self, start: int, end: int) -> NDArray[np.float64]:
         """When events `start` to `end - 1` (counted from 0) are due, in order.
 
-        Raises `UsageError` when the load does not bring that many events within a week.
+        Raises `UsageError` when the load does not bring that many: when a whole day brings none, or after 60 days.
         """
         return self._table.times(start, end)
 
@@ -104,8 +105,8 @@ class _Table:
         blocks = self._blocks
         while blocks[1][-1] <= event:
             cells = len(blocks[1])
-            if cells * _CELL_S > _HORIZON_S:
-                raise UsageError(f"The load does not bring {event + 1} events within a week; ask for fewer events.")
+            if cells * _CELL_S > _LONGEST_S or _quiet_for_s(blocks[1]) > _QUIET_S:
+                raise UsageError(f"The load does not bring {event + 1} events; ask for fewer events.")
             # Growing by a quarter keeps the copying in proportion to the whole.
             self._blocks = blocks = self._grown(blocks, 1 + cells // (4 * _BLOCK_CELLS))
         return blocks[1]
@@ -121,6 +122,11 @@ class _Table:
             dues.append(np.floor(sums[-1] + 1e-6).astype(np.int64))
             begin += _BLOCK_CELLS
         return np.concatenate(sums), np.concatenate(dues)
+
+
+def _quiet_for_s(due: NDArray[np.int64]) -> float:
+    """How long before the end of the table the last event is."""
+    return float(len(due) - 1 - np.searchsorted(due, due[-1])) * _CELL_S
 
 
 def _times(due: NDArray[np.int64], events: NDArray[np.int64]) -> NDArray[np.float64]:

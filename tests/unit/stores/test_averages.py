@@ -8,8 +8,8 @@ def seen(at_s: float, operator: OperatorObservation, window_s: float = 10.0) -> 
     return Observation(at_s, window_s, {"words": ApplicationObservation({"count": operator})}, {})
 
 
-def counted(at_s: float, **known: float) -> Observation:
-    return Observation(at_s, 10.0, {"words": ApplicationObservation({}, **known)}, {})
+def counted(at_s: float, application: ApplicationObservation) -> Observation:
+    return Observation(at_s, 10.0, {"words": application}, {})
 
 
 def count(observation: Observation | None) -> OperatorObservation:
@@ -76,7 +76,10 @@ def test_a_state_is_the_newest_that_is_known() -> None:
 
 
 def test_events_are_counted_and_never_invented() -> None:
-    samples = [counted(10.0, arrived=5.0, lost=1.0, paused_s=2.0), counted(20.0, arrived=7.0, completed=3.0)]
+    samples = [
+        counted(10.0, ApplicationObservation({}, arrived=5.0, lost=1.0, paused_s=2.0)),
+        counted(20.0, ApplicationObservation({}, arrived=7.0, completed=3.0)),
+    ]
     total = words(average(samples, 20.0, 60.0))
     assert (total.arrived, total.completed, total.lost, total.paused_s) == (12.0, None, 1.0, 2.0)
 
@@ -84,14 +87,13 @@ def test_events_are_counted_and_never_invented() -> None:
 def test_latency_is_a_mean_over_events() -> None:
     fast, slow = Latency(1.0, 1.0, 2.0, 3.0), Latency(5.0, 5.0, 6.0, 7.0)
     samples = [
-        Observation(10.0, 10.0, {"words": ApplicationObservation({}, completed=30.0, latency=fast)}, {}),
-        Observation(20.0, 10.0, {"words": ApplicationObservation({}, completed=10.0, latency=slow)}, {}),
-        Observation(30.0, 10.0, {"words": ApplicationObservation({}, completed=0.0)}, {}),
+        counted(10.0, ApplicationObservation({}, completed=30.0, latency=fast)),
+        counted(20.0, ApplicationObservation({}, completed=10.0, latency=slow)),
+        counted(30.0, ApplicationObservation({}, completed=0.0)),
     ]
     assert words(average(samples, 30.0, 60.0)).latency == Latency(2.0, 2.0, 3.0, 4.0)
     uncounted = [
-        Observation(at_s, 10.0, {"words": ApplicationObservation({}, latency=latency)}, {})
-        for at_s, latency in ((10.0, fast), (20.0, slow))
+        counted(at_s, ApplicationObservation({}, latency=latency)) for at_s, latency in ((10.0, fast), (20.0, slow))
     ]
     assert words(average(uncounted, 20.0, 60.0)).latency == Latency(3.0, 3.0, 4.0, 5.0)
 

@@ -139,8 +139,8 @@ def debs_routes() -> Application:
         costs,
         summary="most frequent taxi routes, DEBS 2015 (thesis, chapters 8 and 9)",
         origin=f"{_THESIS}, section 8.6: service rates and state of Table 8.2, at most three replicas, 70 to 220 "
-        f"per second, part of ANSNET with two slots per node, 175 ms. {_ROUTES_ASSUMED}; 20 updates per count, so that a second "
-        "partial rank is needed near 105 per second and two suffice at 220.",
+        f"per second, part of ANSNET with two slots per node, 175 ms. {_ROUTES_ASSUMED}; 20 updates per count, "
+        "so that a second partial rank is needed near 105 per second and two suffice at 220.",
         low_per_s=70,
         high_per_s=220,
         cluster=cluster,
