@@ -106,21 +106,23 @@ def dry_run(target: Configuration, situation: Situation) -> Configuration | Held
 
 
 def late_scale_down(target: Configuration, situation: Situation) -> Configuration | Held:
-    """Give up nothing that was needed a moment ago."""
+    """Give up nothing that was needed a moment ago, nor the workers for what is therefore kept."""
+    requested = situation.requested
     since_s = situation.now_s - situation.settings.scale_down_after_s
     recent = [need for at_s, need in situation.needs if at_s > since_s]
     kept = target
-    for change in diff(situation.requested, target):
+    for change in diff(requested, target):
         if isinstance(change, ParallelismChange):
             needed = max((n.parallelism[change.application][change.operator] for n in recent), default=change.after)
-            least = min(change.before, max(change.after, needed))
-            if change.after < change.before and least != change.after:
+            least = min(change.before, needed)
+            if least > change.after:
                 kept = kept.with_parallelism(change.application, change.operator, least)
-        elif isinstance(change, WorkersChange) and change.after < change.before:
-            needed = max((need.workers for need in recent), default=change.after)
-            least = min(change.before, max(change.after, needed))
-            kept = kept if least == change.after else kept.with_workers(least)
-    if not diff(situation.requested, kept) and diff(situation.requested, target):
+    workers = max((need.workers for need in recent), default=target.workers)
+    if kept is not target:
+        workers = max(workers, situation.cluster.workers_for(kept.slots(situation.topologies)))
+    least = min(requested.workers, workers)
+    kept = kept.with_workers(least) if least > target.workers else kept
+    if not diff(requested, kept) and diff(requested, target):
         return Held(f"more was needed within the last {situation.settings.scale_down_after_s:.0f} s")
     return kept
 

@@ -4,7 +4,8 @@ from html import escape
 
 _CSS = """
 :root { color-scheme: light dark; --ink: #1c2330; --soft: #5b6577; --line: #dde2ea; --grid: #e3e7ee; --paper: #ffffff;
-  --card: #f6f8fb; --good: #00704f; --goodback: #e3f4ee; --bad: #b84a00; --badback: #fdf0e6; --accent: #0072b2; --blue: #0072b2; }
+  --card: #f6f8fb; --good: #00704f; --goodback: #e3f4ee; --bad: #b84a00; --badback: #fdf0e6; --accent: #0072b2;
+  --blue: #0072b2; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e8ef; --soft: #9aa5b8; --line: #333c4b; --grid: #2d3543;
   --paper: #151a22; --card: #1d242f; --good: #4fd0a5; --goodback: #163a2f; --bad: #ffa05c; --badback: #3a2615;
   --accent: #56b4e9; --blue: #3a9fdc; } }

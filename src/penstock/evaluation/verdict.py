@@ -55,10 +55,12 @@ def _compared(first: Row, second: Row) -> str:
     if ours.complete and not theirs.complete:
         return f"{first.name} comes first, {_over_target(ours)}: the run of {second.name} was cut off."
     if round(ours.slo_violation_s, 3) < round(theirs.slo_violation_s, 3):
-        less_late = f"{_over_target(ours)}, {second.name} for {seconds(theirs.slo_violation_s)}"
         if ours.worker_seconds <= theirs.worker_seconds:
-            return f"{first.name} did best: it was {less_late}{_cost(first, second)}."
-        return f"{first.name} kept the latency target best ({less_late}), but{_cost(first, second)[1:]}."
+            late = f"{_over_target(ours)}, {second.name} for {seconds(theirs.slo_violation_s)}"
+            return f"{first.name} did best: it was {late}{_cost(first, second)}."
+        late = f"over it for {seconds(ours.slo_violation_s)}" if ours.slo_violation_s > 0 else "never over it"
+        late = f"{late}, {second.name} for {seconds(theirs.slo_violation_s)}"
+        return f"{first.name} kept the latency target best ({late}), but{_cost(first, second)[1:]}."
     if ours.worker_seconds < theirs.worker_seconds:
         cheaper = _relative(ours.worker_seconds, theirs.worker_seconds)
         return f"{first.name} did best: like {second.name} it was {_over_target(ours)}, but it used {cheaper}."

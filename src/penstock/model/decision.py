@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from penstock.errors import InvalidModel
 from penstock.model.cluster import Cluster
 from penstock.model.configuration import Configuration
 from penstock.model.observation import Observation
@@ -56,6 +57,13 @@ class Objectives:
     cpu_max: float = 0.80
     max_workers: int | None = None
     min_workers: int = 1
+
+    def __post_init__(self) -> None:
+        if self.min_workers < 1 or (self.max_workers is not None and self.max_workers < self.min_workers):
+            raise InvalidModel(
+                f"A quota of {self.min_workers} to {self.max_workers} workers allows nothing; "
+                "at least 1 worker is needed, and the most must not be below the least."
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,9 +95,7 @@ class Topology:
         try:
             TopologicalSorter({name: self.upstream(name) for name in self.names}).prepare()
         except CycleError as error:
-            raise InvalidModel(
-                f"Application '{self.name}' has a cycle: {' -> '.join(reversed(error.args[1]))}."
-            ) from None
+            raise InvalidModel(f"Application '{self.name}' has a cycle: {' -> '.join(error.args[1])}.") from None
 
     def _check_roles(self) -> None:
         for operator in self.operators:
@@ -115,6 +113,8 @@ class Topology:
             raise InvalidModel(f"A segment of '{self.name}' names unknown operator '{min(unknown)}'.")
         if len(set(members)) < len(members):
             raise InvalidModel(f"An operator of '{self.name}' is in more than one segment.")
+        if not all(self.segments):
+            raise InvalidModel(f"A segment of '{self.name}' has no operators.")
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Every call to Spark that is not public, each behind a plain name; nothing else in Penstock makes such calls.
+"""Every call to Spark that is not public, each behind a plain name; only `status`, which reads, makes others.
 
 `abilities` says which of them this Spark has. Where one is missing the public way serves instead: `finish_and_stop`
 stops between batches as well as it can see them, and the actuator restarts a query it cannot change while it runs.
@@ -13,29 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import ActionFailed
 from penstock.spark.checkpoints import is_clean, state_partitions
-from penstock.spark.progress import (
-    BatchProgress,
-    ExecutorRecord,
-    HeaviestTask,
-    PlanNode,
-    StageRecord,
-    parse_codegens,
-    parse_executors,
-    parse_filters,
-    parse_heaviest,
-    parse_progress,
-    parse_stages,
-)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 _RUNTIME = "org.apache.spark.sql.execution.streaming.runtime"
-_STATUS = "org.apache.spark.status"
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
-_LONG_STAGE_FIELDS = ("details", "name", "peakExecutorMetrics", "killedTasksSummary", "accumulatorUpdates")
-_LONG_EXECUTOR_FIELDS = ("executorLogs", "attributes", "resources", "peakMemoryMetrics", "memoryMetrics")
 _POLL_S = 0.005
 _STOP_GRACE_S = 30.0
 
@@ -91,12 +75,7 @@ def _probe_finish(spark: Any) -> None:
     for name in ("state", "awaitProgressLock", "queryExecutionThread", "offsetLog", "commitLog"):
         _method(spark, f"{_RUNTIME}.StreamExecution", name)
     _terminated(spark._jvm)
-    # The lock belongs to a thread of the JVM, so calls of one thread here must arrive in one thread there.
-    lock = spark._jvm.java.util.concurrent.locks.ReentrantLock()
-    lock.lock()
-    if not lock.isHeldByCurrentThread():
-        raise ActionFailed("Threads of Python and the JVM are not tied together; unset PYSPARK_PIN_THREAD=false.")
-    lock.unlock()
+    _require_tied_threads()
 
 
 def _probe_state(spark: Any) -> None:
@@ -157,11 +136,6 @@ def kill_executors(spark: "SparkSession", ids: Sequence[str]) -> None:
         raise ActionFailed(f"The cluster did not end the executors {', '.join(ids)}.")
 
 
-def executors(spark: "SparkSession") -> tuple[ExecutorRecord, ...]:
-    """The executors that are there now, without the driver (unless there is nothing else, as in local mode)."""
-    return StatusReader(spark).executors()
-
-
 # Queries
 
 
@@ -171,14 +145,14 @@ def set_shuffle_partitions(query: "StreamingQuery", partitions: int) -> None:
     Exchanges in front of stateful operators keep the number with which their state was written.
     """
     try:
-        _execution(query).sparkSessionForStream().conf().set(_SHUFFLE_PARTITIONS, str(partitions))
+        execution_of(query).sparkSessionForStream().conf().set(_SHUFFLE_PARTITIONS, str(partitions))
     except Exception as error:
         raise ActionFailed(f"The query would not take {partitions} partitions: {_first_line(error)}") from error
 
 
 def shuffle_partitions(query: "StreamingQuery") -> int:
     """What `set_shuffle_partitions` set last, or what the query started with."""
-    return int(_execution(query).sparkSessionForStream().conf().get(_SHUFFLE_PARTITIONS))
+    return int(execution_of(query).sparkSessionForStream().conf().get(_SHUFFLE_PARTITIONS))
 
 
 def finish_and_stop(query: "StreamingQuery", timeout_s: float) -> bool:
@@ -188,7 +162,7 @@ def finish_and_stop(query: "StreamingQuery", timeout_s: float) -> bool:
     `timeout_s` (it is then killed) or the query had failed before; a start with `trigger(once=True)` repeats it.
     A query that has stopped already is only checked.
     """
-    execution = _execution(query)
+    execution = execution_of(query)
     deadline = time.monotonic() + timeout_s
     try:
         idle = _end_at_boundary(execution, deadline)
@@ -210,6 +184,7 @@ def _end_at_boundary(execution: Any, deadline: float) -> bool:
     whose offsets are written already. But it takes the progress lock to write offsets and again to commit. Whoever
     holds that lock therefore knows: a batch in flight whose thread queues for the lock has only to commit.
     """
+    _require_tied_threads()
     lock, thread, state = execution.awaitProgressLock(), execution.queryExecutionThread(), execution.state()
     terminated = _terminated(_jvm())
     while time.monotonic() < deadline and thread.isAlive():
@@ -242,7 +217,7 @@ def between_batches(queries: Sequence["StreamingQuery"], timeout_s: float) -> It
     held: list[Any] = []
     deadline = time.monotonic() + timeout_s
     try:
-        calm = all(_hold(_execution(query), deadline, held) for query in queries)
+        calm = all(_hold(execution_of(query), deadline, held) for query in queries)
         if not calm:
             _release(held)
         yield calm
@@ -253,6 +228,7 @@ def between_batches(queries: Sequence["StreamingQuery"], timeout_s: float) -> It
 def _hold(execution: Any, deadline: float, held: list[Any]) -> bool:
     """Take a query's progress lock at a moment when no batch is in flight, and note it in `held`."""
     try:
+        _require_tied_threads()
         lock, thread = execution.awaitProgressLock(), execution.queryExecutionThread()
         lock.lock()
     except Exception:
@@ -307,7 +283,8 @@ def _batches(execution: Any) -> tuple[int | None, int | None]:
     )
 
 
-def _execution(query: "StreamingQuery") -> Any:
+def execution_of(query: "StreamingQuery") -> Any:
+    """The object of the JVM that runs `query`."""
     handle: Any = query
     return handle._jsq.streamingQuery()
 
@@ -317,6 +294,15 @@ def _terminated(jvm: Any) -> Any:
     return getattr(getattr(jvm, f"{_RUNTIME}.TERMINATED$"), "MODULE$")
 
 
+def _require_tied_threads() -> None:
+    """Locks belong to threads of the JVM, so calls of one thread here must arrive in one thread there."""
+    from py4j.clientserver import ClientServer
+    from pyspark import SparkContext
+
+    if not isinstance(SparkContext._gateway, ClientServer):
+        raise ActionFailed("Threads of Python and the JVM are not tied together; unset PYSPARK_PIN_THREAD.")
+
+
 def _jvm() -> Any:
     from pyspark import SparkContext
 
@@ -324,6 +310,12 @@ def _jvm() -> Any:
     if jvm is None:
         raise ActionFailed("There is no running Spark session in this process.")
     return jvm
+
+
+def failure(query: "StreamingQuery") -> str | None:
+    """Why a query has died, in one line; None if it has not."""
+    error = query.exception()
+    return None if error is None else _first_line(error)
 
 
 # State
@@ -342,100 +334,3 @@ def repartition_state(spark: "SparkSession", checkpoint: str | Path, partitions:
         session._streamingCheckpointManager.repartition(str(checkpoint), partitions)
     except Exception as error:
         raise ActionFailed(f"The state in {checkpoint} was not rewritten: {_first_line(error)}") from error
-
-
-# Measurements
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedRows:
-    """The rows that passed the filters of the last finished batch of a query, and that batch."""
-
-    batch: int
-    filters: tuple[tuple[PlanNode, int], ...]
-
-
-class StatusReader:
-    """Reads what Spark's status store knows, as JSON made by the JVM: one round trip for many records.
-
-    Nothing is copied that is not asked for, so a look costs a few milliseconds of the driver's time.
-    """
-
-    def __init__(self, spark: "SparkSession") -> None:
-        session: Any = spark
-        jvm = session._jvm
-        self._classes = jvm.java.lang.Class
-        self._accumulators = jvm.org.apache.spark.util.AccumulatorContext
-        self._plans = getattr(getattr(jvm, "org.apache.spark.sql.execution.SparkPlanInfo$"), "MODULE$")
-        self._status = session._jsc.sc().statusStore()
-        self._records = self._status.store()
-        self._quantiles = session.sparkContext._gateway.new_array(jvm.double, 1)
-        self._quantiles[0] = 1.0
-        self._mapper = jvm.org.apache.spark.status.api.v1.JacksonMessageWriter().mapper()
-        self._mapper.configure(jvm.com.fasterxml.jackson.databind.SerializationFeature.INDENT_OUTPUT, False)
-        self._leave_out(jvm, f"{_STATUS}.api.v1.StageData", _LONG_STAGE_FIELDS)
-        self._leave_out(jvm, f"{_STATUS}.api.v1.ExecutorSummary", _LONG_EXECUTOR_FIELDS)
-
-    def executors(self) -> tuple[ExecutorRecord, ...]:
-        """The executors that are there now."""
-        return parse_executors(self._json(self._status.executorList(True)))
-
-    def stages(self, since_s: float) -> tuple[StageRecord, ...]:
-        """The stages that have finished since `since_s` (epoch), as far back as the store keeps them."""
-        view = self._records.view(self._classes.forName(f"{_STATUS}.StageDataWrapper"))
-        return parse_stages(self._json(view.index("completionTime").first(int(since_s * 1000))))
-
-    def codegens(self, first_stage: int) -> dict[int, frozenset[int]]:
-        """For every stage from `first_stage` on, the numbers of the plan's generated stages that run in it."""
-        view = self._records.view(self._classes.forName(f"{_STATUS}.RDDOperationGraphWrapper"))
-        return parse_codegens(self._json(view.first(first_stage)))
-
-    def heaviest_task(self, stage: StageRecord) -> HeaviestTask | None:
-        """The heaviest task of a finished stage; None if its tasks are no longer kept."""
-        summary = self._status.taskSummary(stage.stage, stage.attempt, self._quantiles)
-        return parse_heaviest(self._json(summary.get())) if summary.isDefined() else None
-
-    def marked_rows(self, query: "StreamingQuery") -> MarkedRows | None:
-        """How many rows passed each filter of the last finished batch; None before the second batch of a run."""
-        previous = _execution(query).getLatestExecutionContext().previousContext()
-        if previous.isEmpty() or previous.get().executionPlan() is None:
-            return None
-        context = previous.get()
-        plan = parse_filters(self._json(self._plans.fromSparkPlan(context.executionPlan().executedPlan())))
-        rows = [(node, self._accumulators.get(node.rows_accumulator)) for node in plan]
-        return MarkedRows(
-            int(context.batchId()), tuple((node, int(value.get().value())) for node, value in rows if value.isDefined())
-        )
-
-    def _json(self, records: Any) -> str:
-        return str(self._mapper.writeValueAsString(records))
-
-    def _leave_out(self, jvm: Any, owner: str, fields: Sequence[str]) -> None:
-        names = jvm.java.util.HashSet()
-        for name in fields:
-            names.add(name)
-        ignored = getattr(jvm.com.fasterxml.jackson.annotation, "JsonIgnoreProperties$Value")
-        self._mapper.configOverride(self._classes.forName(owner)).setIgnorals(ignored.forIgnoredProperties(names))
-
-
-def batches_after(query: "StreamingQuery", batch: int | None) -> tuple[BatchProgress, ...]:
-    """What a query, running or ended, reported of its batches after `batch` (None: of all), oldest first.
-
-    Spark keeps a limited number of reports (`spark.sql.streaming.numRecentProgressUpdates`); older ones are gone.
-    """
-    handle: Any = query
-    reports = handle._jsq.recentProgress()
-    found: list[BatchProgress] = []
-    for index in reversed(range(len(reports))):
-        progress = parse_progress(reports[index].json())
-        if batch is not None and progress.batch <= batch:
-            break
-        if not progress.idle:
-            found.append(progress)
-    return tuple(reversed(found))
-
-
-def failure(query: "StreamingQuery") -> str | None:
-    """Why a query has died, in one line; None if it has not."""
-    error = query.exception()
-    return None if error is None else _first_line(error)

@@ -82,7 +82,7 @@ class _Arguments:
         """Low and high, checked against each other."""
         low, high = self.number("low", self.low_per_s), self.number("high", self.high_per_s)
         if low > high:
-            raise UsageError(f"The load '{self.spec}' has low={low:g} above high={high:g}; give both, low first.")
+            raise UsageError(f"The load '{self.spec}' has low={low:g} above high={high:g}; give a low of at most high.")
         return low, high
 
 

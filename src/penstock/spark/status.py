@@ -1,0 +1,116 @@
+"""What Spark knows of executors, stages and batches, read in-process. Like `internals` this uses what is not public."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from penstock.spark.internals import execution_of
+from penstock.spark.progress import (
+    BatchProgress,
+    ExecutorRecord,
+    HeaviestTask,
+    PlanNode,
+    StageRecord,
+    parse_codegens,
+    parse_executors,
+    parse_filters,
+    parse_heaviest,
+    parse_progress,
+    parse_stages,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_STATUS = "org.apache.spark.status"
+_LONG_STAGE_FIELDS = ("details", "name", "peakExecutorMetrics", "killedTasksSummary", "accumulatorUpdates")
+_LONG_EXECUTOR_FIELDS = ("executorLogs", "attributes", "resources", "peakMemoryMetrics", "memoryMetrics")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedRows:
+    """The rows that passed the filters of the last finished batch of a query, and that batch."""
+
+    batch: int
+    filters: tuple[tuple[PlanNode, int], ...]
+
+
+class StatusReader:
+    """Reads what Spark's status store knows, as JSON made by the JVM: one round trip for many records.
+
+    Nothing is copied that is not asked for, so a look costs a few milliseconds of the driver's time.
+    """
+
+    def __init__(self, spark: "SparkSession") -> None:
+        session: Any = spark
+        jvm = session._jvm
+        self._classes = jvm.java.lang.Class
+        self._accumulators = jvm.org.apache.spark.util.AccumulatorContext
+        self._plans = getattr(getattr(jvm, "org.apache.spark.sql.execution.SparkPlanInfo$"), "MODULE$")
+        self._status = session._jsc.sc().statusStore()
+        self._records = self._status.store()
+        self._quantiles = session.sparkContext._gateway.new_array(jvm.double, 1)
+        self._quantiles[0] = 1.0
+        self._mapper = jvm.org.apache.spark.status.api.v1.JacksonMessageWriter().mapper()
+        self._mapper.configure(jvm.com.fasterxml.jackson.databind.SerializationFeature.INDENT_OUTPUT, False)
+        self._leave_out(jvm, f"{_STATUS}.api.v1.StageData", _LONG_STAGE_FIELDS)
+        self._leave_out(jvm, f"{_STATUS}.api.v1.ExecutorSummary", _LONG_EXECUTOR_FIELDS)
+
+    def executors(self) -> tuple[ExecutorRecord, ...]:
+        """The executors that are there now."""
+        return parse_executors(self._json(self._status.executorList(True)))
+
+    def stages(self, since_s: float) -> tuple[StageRecord, ...]:
+        """The stages that have finished since `since_s` (epoch), as far back as the store keeps them."""
+        view = self._records.view(self._classes.forName(f"{_STATUS}.StageDataWrapper"))
+        return parse_stages(self._json(view.index("completionTime").first(int(since_s * 1000))))
+
+    def codegens(self, first_stage: int) -> dict[int, frozenset[int]]:
+        """For every stage from `first_stage` on, the numbers of the plan's generated stages that run in it."""
+        view = self._records.view(self._classes.forName(f"{_STATUS}.RDDOperationGraphWrapper"))
+        return parse_codegens(self._json(view.first(first_stage)))
+
+    def heaviest_task(self, stage: StageRecord) -> HeaviestTask | None:
+        """The heaviest task of a finished stage; None if its tasks are no longer kept."""
+        summary = self._status.taskSummary(stage.stage, stage.attempt, self._quantiles)
+        return parse_heaviest(self._json(summary.get())) if summary.isDefined() else None
+
+    def marked_rows(self, query: "StreamingQuery") -> MarkedRows | None:
+        """How many rows passed each filter of the last finished batch; None before the second batch of a run."""
+        previous = execution_of(query).getLatestExecutionContext().previousContext()
+        if previous.isEmpty() or previous.get().executionPlan() is None:
+            return None
+        context = previous.get()
+        plan = parse_filters(self._json(self._plans.fromSparkPlan(context.executionPlan().executedPlan())))
+        rows = [(node, self._accumulators.get(node.rows_accumulator)) for node in plan]
+        return MarkedRows(
+            int(context.batchId()), tuple((node, int(value.get().value())) for node, value in rows if value.isDefined())
+        )
+
+    def _json(self, records: Any) -> str:
+        return str(self._mapper.writeValueAsString(records))
+
+    def _leave_out(self, jvm: Any, owner: str, fields: Sequence[str]) -> None:
+        names = jvm.java.util.HashSet()
+        for name in fields:
+            names.add(name)
+        ignored = getattr(jvm.com.fasterxml.jackson.annotation, "JsonIgnoreProperties$Value")
+        self._mapper.configOverride(self._classes.forName(owner)).setIgnorals(ignored.forIgnoredProperties(names))
+
+
+def batches_after(query: "StreamingQuery", batch: int | None) -> tuple[BatchProgress, ...]:
+    """What a query, running or ended, reported of its batches after `batch` (None: of all), oldest first.
+
+    Spark keeps a limited number of reports (`spark.sql.streaming.numRecentProgressUpdates`); older ones are gone.
+    """
+    handle: Any = query
+    reports = handle._jsq.recentProgress()
+    found: list[BatchProgress] = []
+    for index in reversed(range(len(reports))):
+        progress = parse_progress(reports[index].json())
+        if batch is not None and progress.batch <= batch:
+            break
+        if not progress.idle:
+            found.append(progress)
+    return tuple(reversed(found))
