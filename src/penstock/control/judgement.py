@@ -6,6 +6,9 @@ from typing import Literal
 
 from penstock.model import Configuration, Expected, Observation
 
+PATIENCE = 3
+"""Settling times after which an application that completes nothing is taken to stand still."""
+
 
 @dataclass(frozen=True, slots=True)
 class Performance:
@@ -55,13 +58,16 @@ class Verdict:
     because: str
 
 
-def judge(trial: Trial, after: tuple[Observation, ...], tolerance: float) -> Verdict | None:
-    """The verdict over all applications, the worst one deciding; None while too little is known."""
+def judge(trial: Trial, after: tuple[Observation, ...], tolerance: float, patient: bool = True) -> Verdict | None:
+    """The verdict over all applications, the worst one deciding; None while too little is known.
+
+    An application that completes nothing may still be starting, so a patient judge waits for it.
+    """
     verdicts = []
     for application in trial.target.parallelism:
         was = Performance.of(application, trial.baseline)
         now = Performance.of(application, after)
-        if now is None or (now.throughput_per_s == 0 and now.input_per_s > 0):
+        if now is None or (patient and now.throughput_per_s == 0 and now.input_per_s > 0):
             return None
         verdicts.append(_judge_one(application, trial, was, now, tolerance))
     order = ("met", "short", "worse")

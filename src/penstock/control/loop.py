@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Generic
 
 from penstock.control.entries import Acted, Decided, Ended, Entry, Judged, Observed, Refused, Started
-from penstock.control.guards import Blocked, Held, Situation, admit, bounds, quota
+from penstock.control.guards import Blocked, Held, Situation, admit, bounds, excluded_periods, quota
 from penstock.control.inspection import inspect
-from penstock.control.judgement import Trial, judge
+from penstock.control.judgement import PATIENCE, Trial, judge
 from penstock.control.ports import Actuator, Clock, Journal, Monitor
 from penstock.control.settings import LoopSettings
 from penstock.errors import ActionFailed, BadObservation
@@ -79,15 +79,25 @@ class ControlLoop(Generic[Memory]):
             )
         )
 
-    def run(self, until_s: float, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Go round until the clock shows `until_s` or `stopped` says so."""
+    def run(
+        self,
+        until_s: float,
+        stopped: Callable[[], bool] = lambda: False,
+        linger: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Go round until the clock shows `until_s`, longer while `linger` says so, and no longer once `stopped` does."""
         clock = self.ports.clock
-        while (at_s := clock.now_s() + self._settings.observe_every_s) <= until_s + 1e-9:
+        while (at_s := clock.now_s() + self._settings.observe_every_s) <= until_s + 1e-9 or linger():
             clock.sleep_until(at_s)
             if stopped():
                 break
             self.round()
         self.end("stopped by the user" if stopped() else "the time was up")
+
+    @property
+    def latest(self) -> Observation | None:
+        """The last measurement that was fit to act upon."""
+        return self._window[-1] if self._window else None
 
     def end(self, because: str) -> None:
         """Write down that the run is over."""
@@ -122,9 +132,12 @@ class ControlLoop(Generic[Memory]):
         trial = self._trial
         if trial is None or now_s + 1e-9 < trial.at_s + self._settings.settle_s:
             return False
+        if isinstance(excluded_periods(trial.before, self._situation(now_s, trial.target)), Held):
+            return False  # A rollback is a change, too: the verdict waits until something may change.
         settled_s = trial.at_s + self._settings.settle_s / 2
         after = tuple(o for o in self._window if o.at_s - o.window_s >= settled_s - 1e-9) or self._window[-1:]
-        verdict = judge(trial, after, self._settings.tolerance)
+        patient = now_s + 1e-9 < trial.at_s + PATIENCE * self._settings.settle_s
+        verdict = judge(trial, after, self._settings.tolerance, patient)
         if verdict is None:
             return False
         self._trial = None
