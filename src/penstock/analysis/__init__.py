@@ -1,6 +1,7 @@
 """Shared mathematics: pure functions of numbers, topologies and observations."""
 
 from penstock.analysis.critical_path import CriticalPath, critical_path
+from penstock.analysis.percentiles import weighted_percentiles
 from penstock.analysis.queueing import Queue, erlang_b, erlang_c
 from penstock.analysis.rates import (
     ApplicationRates,
@@ -36,4 +37,5 @@ __all__ = [
     "selectivities",
     "source_inputs",
     "weighted_mean",
+    "weighted_percentiles",
 ]

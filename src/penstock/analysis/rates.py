@@ -96,11 +96,28 @@ def _operator_rates(
         true_rate_per_s=_by_busy([(o.true_rate_per_s, o.busy_s, w) for o, _, w in windows]),
         effective_rate_per_s=_by_busy([(o.effective_rate_per_s, busy, w) for o, busy, w in windows]),
         time_share=_by_busy([(o.time_share, busy, w) for o, busy, w in windows]),
-        usage=weighted_mean(
-            (None if busy is None else busy / (o.instances * w), o.instances * w) for o, busy, w in windows
-        ),
+        usage=weighted_mean((_usage(a, segment, a.operators[name], w), w) for a, w in seen if name in a.operators),
         skew=weighted_mean((o.skew, w) for o, _, w in windows),
     )
+
+
+def _usage(
+    application: ApplicationObservation, segment: Sequence[str], operator: OperatorObservation, window_s: float
+) -> float | None:
+    """Share of its instances' time that an operator's segment was busy in one window, at most 1.
+
+    A micro-batch longer than the window shows as nothing at all, then as more than fits. So a window in which nothing
+    was handled although something was there to handle tells nothing; and what is above 1 was spread over earlier ones.
+    """
+    busy_s = segment_busy_s(application, segment)
+    if busy_s is None or (busy_s == 0 and _has_work(application, segment)):
+        return None
+    return min(1.0, busy_s / (operator.instances * window_s))
+
+
+def _has_work(application: ApplicationObservation, segment: Sequence[str]) -> bool:
+    members = [application.operators[name] for name in segment if name in application.operators]
+    return (len(segment) > 1 and bool(application.backlog)) or any(o.input_per_s or o.queue for o in members)
 
 
 def _by_busy(values: Sequence[tuple[float | None, float | None, float]]) -> float | None:

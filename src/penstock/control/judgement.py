@@ -1,7 +1,8 @@
 """Compares what a change promised with what it brought."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import Literal
 
 from penstock.model import Configuration, Expected, Observation
@@ -20,20 +21,26 @@ class Performance:
 
     @classmethod
     def of(cls, application: str, observations: Iterable[Observation]) -> "Performance | None":
-        """Averages over the observations that are complete for `application`; None if there is none."""
+        """Averages over the observations that are complete for `application`; None if nothing was completed in them.
+
+        What follows the last completion is left out: there a micro-batch is still in progress.
+        """
         seen = [(o.window_s, o.applications[application]) for o in observations if application in o.applications]
         known = [
             (window_s, a.input_per_s, a.throughput_per_s, a.backlog)
             for window_s, a in seen
             if a.input_per_s is not None and a.throughput_per_s is not None and a.backlog is not None
         ]
+        backlog = known[-1][3] if known else 0.0
+        while known and known[-1][2] == 0 < known[-1][1]:
+            known.pop()
         if not known:
             return None
         total_s = sum(window_s for window_s, *_ in known)
         return cls(
             sum(w * rate for w, rate, _, _ in known) / total_s,
             sum(w * rate for w, _, rate, _ in known) / total_s,
-            known[-1][3],
+            backlog,
         )
 
 
@@ -61,17 +68,26 @@ class Verdict:
 def judge(trial: Trial, after: tuple[Observation, ...], tolerance: float, patient: bool = True) -> Verdict | None:
     """The verdict over all applications, the worst one deciding; None while too little is known.
 
-    An application that completes nothing may still be starting, so a patient judge waits for it.
+    An application that is paused or completes nothing may still be starting, so a patient judge waits until it runs,
+    and looks at it from then on.
     """
     verdicts = []
     for application in trial.target.parallelism:
         was = Performance.of(application, trial.baseline)
-        now = Performance.of(application, after)
-        if now is None or (patient and now.throughput_per_s == 0 and now.input_per_s > 0):
+        now = Performance.of(application, _since_it_runs(application, after) if patient else after)
+        if now is None:
             return None
         verdicts.append(_judge_one(application, trial, was, now, tolerance))
     order = ("met", "short", "worse")
     return max(verdicts, key=lambda verdict: order.index(verdict.verdict), default=None)
+
+
+def _since_it_runs(application: str, observations: Iterable[Observation]) -> Iterator[Observation]:
+    def starting(observation: Observation) -> bool:
+        seen = observation.applications[application]
+        return seen.paused_s > 0 or (seen.throughput_per_s == 0 and seen.input_per_s != 0)
+
+    return dropwhile(starting, (o for o in observations if application in o.applications))
 
 
 def _judge_one(application: str, trial: Trial, was: Performance | None, now: Performance, tolerance: float) -> Verdict:

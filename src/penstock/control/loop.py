@@ -85,7 +85,7 @@ class ControlLoop(Generic[Memory]):
         stopped: Callable[[], bool] = lambda: False,
         linger: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Go round until the clock shows `until_s`, longer while `linger` says so, and no longer once `stopped` does."""
+        """Go round until the clock shows `until_s`, longer while `linger` says so, but not once `stopped` does."""
         clock = self.ports.clock
         while (at_s := clock.now_s() + self._settings.observe_every_s) <= until_s + 1e-9 or linger():
             clock.sleep_until(at_s)
@@ -173,7 +173,7 @@ class ControlLoop(Generic[Memory]):
             grew = admitted.workers > requested.workers or (
                 admitted.slots(self._plant.topologies) > requested.slots(self._plant.topologies)
             )
-            self._trial = Trial(now_s, requested, admitted, grew, decision.expected, self._window[-3:])
+            self._trial = Trial(now_s, requested, admitted, grew, decision.expected, self._window)
 
     def _remember_need(self, now_s: float, target: Configuration, situation: Situation) -> None:
         """Keep what was asked for, within bounds and quota, so that it is not given up too soon."""

@@ -28,10 +28,12 @@ class LoopSettings:
     dry_run: bool = False
 
     def __post_init__(self) -> None:
-        if self.observe_every_s <= 0 or self.decide_every_s <= 0 or self.window_s <= 0:
+        if not all(period_s > 0 for period_s in (self.observe_every_s, self.decide_every_s, self.window_s)):
             raise InvalidModel("The periods of the control loop must be longer than 0 s.")
-        if min(self.cooldown_s, self.scale_down_after_s, self.settle_s, self.block_s) < 0:
+        if not all(s >= 0 for s in (self.cooldown_s, self.scale_down_after_s, self.settle_s, self.block_s)):
             raise InvalidModel("Cool-down, scale-down delay, settling time and block must not be negative.")
+        if not 0 <= self.tolerance < 1:
+            raise InvalidModel(f"The tolerance must be at least 0 and below 1, not {self.tolerance:g}.")
         for start, end in self.excluded:
             if start >= end:
                 raise InvalidModel(

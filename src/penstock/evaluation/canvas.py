@@ -131,7 +131,7 @@ def svg(figure: "Figure") -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     used = set(re.findall(r"#([\w-]+)", text))
-    text = re.sub(r' id="([\w-]+)"', lambda found: found.group(0) if found.group(1) in used else "", text)
+    text = re.sub(r' id="([^"]+)"', lambda found: found.group(0) if found.group(1) in used else "", text)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
     text = text.replace(INK, "currentColor").replace(GRID, "var(--grid)").replace(BLUE, "var(--blue)")

@@ -1,5 +1,6 @@
 """How long the throughput takes to settle after a reconfiguration: the convergence time of Stela."""
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,11 +27,9 @@ def convergence_times_s(starts_s: Sequence[float], samples: Sequence[Sample]) ->
     when, without a sample more than 5 % away in between, two samples lay above and two below that mean, or four
     in a row were within 1 % of each other.
     """
-    ends_s = (*starts_s[1:], float("inf")) if starts_s else ()
-    return tuple(
-        _settled_after_s(start_s, [s for s in samples if start_s < s.end_s <= end_s])
-        for start_s, end_s in zip(starts_s, ends_s, strict=True)
-    )
+    ends_s = [sample.end_s for sample in samples]
+    cuts = [*(bisect_right(ends_s, start_s) for start_s in starts_s), len(samples)]
+    return tuple(_settled_after_s(start_s, samples[cuts[i] : cuts[i + 1]]) for i, start_s in enumerate(starts_s))
 
 
 def _settled_after_s(start_s: float, samples: Sequence[Sample]) -> float | None:

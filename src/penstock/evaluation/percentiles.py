@@ -60,7 +60,7 @@ def _inverse(lower: Floats, upper: Floats, mass: Floats, quantile: float) -> flo
     width = np.where(upper > lower, upper - lower, 1.0)
 
     def below(value: float) -> float:
-        return float((mass * np.where(upper < value, 1.0, np.clip((value - lower) / width, 0.0, 1.0))).sum())
+        return float((mass * np.where(upper < value, 1.0, np.clip(value - lower, 0.0, width) / width)).sum())
 
     def at_or_below(value: float) -> float:
         return below(value) + float(mass[(lower == value) & (upper == value)].sum())

@@ -145,10 +145,11 @@ def _parallelism(axes: "Axes", timeline: Timeline, shown: tuple[str, list[str]],
     most = max((stretch.instances for row in rows for stretch in row), default=1)
     length = max(timeline.end_s - timeline.started.at_s, 1e-9)
     for y, row in enumerate(rows):
-        for stretch in row:
-            share = (stretch.instances - 1) / max(most - 1, 1)
-            span = (stretch.start_s * scale, (stretch.end_s - stretch.start_s) * scale)
-            axes.broken_barh([span], (y - 0.41, 0.82), facecolors=[colormaps["Blues"](0.15 + 0.75 * share)])
+        spans = [(stretch.start_s * scale, (stretch.end_s - stretch.start_s) * scale) for stretch in row]
+        shares = [(stretch.instances - 1) / max(most - 1, 1) for stretch in row]
+        colours = [colormaps["Blues"](0.15 + 0.75 * share) for share in shares]
+        axes.broken_barh(spans, (y - 0.41, 0.82), facecolors=colours)
+        for stretch, share in zip(row, shares, strict=True):
             if stretch.end_s - stretch.start_s > 0.012 * length * len(str(stretch.instances)):
                 middle = (stretch.start_s + stretch.end_s) / 2 * scale
                 colour = "white" if share > 0.5 else "#222222"
@@ -235,12 +236,13 @@ def _decisions(axes: "Axes", timeline: Timeline, scale: float) -> None:
         at = [episode.at_s * scale for episode in timeline.episodes if _kind(episode) == kind]
         if at:
             height = 0.3 if kind != "held back or failed" else 0.05
-            axes.plot(at, [height] * len(at), linestyle="none", label=kind, **{"markersize": 6.5, **mark})
+            size = 6.5 if len(timeline.episodes) <= 120 else 4.0
+            axes.plot(at, [height] * len(at), linestyle="none", label=kind, **{"markersize": size, **mark})
     last_at_s = float("-inf")
     length = max(timeline.end_s - timeline.started.at_s, 1e-9)
     carried_out = [episode for episode in timeline.episodes if episode.carried_out]
     for number, episode in enumerate(carried_out, start=1):
-        if episode.at_s - last_at_s > 0.018 * length:
+        if episode.at_s - last_at_s > (0.008 + 0.0085 * len(str(number))) * length:
             axes.text(episode.at_s * scale, 0.64, str(number), ha="center", size=8.5, color=INK)
             last_at_s = episode.at_s
     head(axes, "Decisions" if timeline.episodes else "Decisions: none to change anything")
@@ -256,11 +258,14 @@ _DIRECTIONS = {"more": "more", "less": "less", "other": "both ways"}
 
 
 def _mark_changes(axes: "Sequence[Axes]", episodes: Sequence[Episode], scale: float) -> None:
+    faint = 0.3 * min(1.0, 80 / max(len(episodes), 1))
     for rollback, colour in ((False, INK), (True, RED)):
         at = [e.at_s * scale for e in episodes if e.carried_out and e.rollback is rollback]
+        # One path with gaps instead of a line each: a long run has hundreds of them in every panel.
+        x, y = [v for t in at for v in (t, t, float("nan"))], [0.0, 1.0, float("nan")] * len(at)
+        style: dict[str, Any] = {"color": colour, "linewidth": 0.6, "alpha": 0.6 if rollback else faint, "zorder": 0.9}
         for panel in axes:
-            upright = panel.get_xaxis_transform()
-            panel.vlines(at, 0, 1, colour, transform=upright, linewidth=0.6, alpha=0.6 if rollback else 0.3, zorder=0.9)
+            panel.plot(x, y, transform=panel.get_xaxis_transform(), **style)
 
 
 def _overlaid_load(axes: "Axes", timelines: Mapping[str, Timeline], scale: float) -> None:

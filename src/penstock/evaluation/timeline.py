@@ -100,11 +100,13 @@ class Episode:
 class Timeline:
     """Everything a journal tells about one run, in order and on one clock that never goes back.
 
-    `requested` holds every configuration asked for and since when; `chosen` the workers that each decision of
-    the policy left requested; `kept` counts the decisions to change nothing.
+    `applications` are in the order in which the run names them. `requested` holds every configuration asked for
+    and since when; `chosen` the workers that each decision of the policy left requested; `kept` counts the
+    decisions to change nothing.
     """
 
     started: Started
+    applications: tuple[str, ...]
     windows: tuple[Window, ...]
     episodes: tuple[Episode, ...]
     requested: tuple[tuple[float, Configuration], ...]
@@ -113,13 +115,6 @@ class Timeline:
     refused: int
     end_s: float
     ended: Ended | None
-
-    @property
-    def applications(self) -> tuple[str, ...]:
-        """Names of the applications, in the order in which the run names them."""
-        named = [topology.name for topology in self.started.topologies]
-        seen = [name for window in self.windows for name in window.observation.applications]
-        return tuple(dict.fromkeys([*named, *seen]))
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> "Timeline":
@@ -248,8 +243,11 @@ class _Reader:
 
     def timeline(self) -> Timeline:
         """What was gathered."""
+        named = [topology.name for topology in self.started.topologies]
+        seen = [name for window in self.windows for name in window.observation.applications]
         return Timeline(
             started=self.started,
+            applications=tuple(dict.fromkeys([*named, *seen])),
             windows=tuple(self.windows),
             episodes=tuple(self.episodes),
             requested=tuple(self.requested),

@@ -12,11 +12,12 @@ def verdict(scoreboard: Scoreboard) -> str:
     first, second, *others = scoreboard.rows
     sentences = [_compared(first, second)]
     if others:
-        cheapest = min(scoreboard.rows, key=lambda row: row.measures.worker_seconds)
-        if cheapest is not first and cheapest is not second:
+        completed = [row for row in scoreboard.rows if row.measures.complete] or [first]
+        cheapest = min(completed, key=lambda row: row.measures.worker_seconds)
+        if cheapest.measures.worker_seconds < min(first.measures.worker_seconds, second.measures.worker_seconds):
             sentences.append(_cheapest(cheapest, first))
         last = others[-1]
-        if last is not cheapest:
+        if last is not cheapest and _later_or_dearer(last.measures, first.measures):
             sentences.append(f"Last came {last.name}, {_over_target(last.measures)}{_cost(last, first)}.")
     return " ".join([*sentences, *_warnings(scoreboard)])
 
@@ -34,7 +35,8 @@ def _alone(row: Row) -> str:
         + "."
     ]
     if measures.reconfigurations:
-        paused = f"paused it for {seconds(measures.downtime_s)} in all" if measures.downtime_s else "paused nothing"
+        pause = f"paused work for {seconds(measures.downtime_s)} in all"
+        paused = pause if measures.downtime_s else "paused nothing"
         sentences.append(f"{counted(measures.reconfigurations, 'reconfiguration')} {paused}.")
     return " ".join([*sentences, *_warnings(Scoreboard((row,)))])
 
@@ -77,6 +79,10 @@ def _cost(row: Row, other: Row) -> str:
 def _relative(mine: float, theirs: float) -> str:
     share = 100.0 * abs(mine - theirs) / theirs if theirs > 0 else 0.0
     return f"{share:.0f} % {'fewer' if mine < theirs else 'more'} worker-seconds"
+
+
+def _later_or_dearer(one: Measures, other: Measures) -> bool:
+    return one.slo_violation_s > other.slo_violation_s or one.worker_seconds > other.worker_seconds
 
 
 def _cheapest(cheapest: Row, first: Row) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from penstock.analysis import (
     ApplicationRates,
@@ -21,7 +21,6 @@ from penstock.model import (
     Decision,
     Expected,
     Keep,
-    Observation,
     Operator,
     Reconfigure,
     Topology,
@@ -33,13 +32,17 @@ from penstock.policies.sizing import on_fewest_workers
 
 @dataclass(frozen=True, slots=True)
 class Ds2Memory:
-    """What was requested at the last decision, since when measurements count, and what was recommended how often."""
+    """What was requested at the last decision, since when measurements count, and what was recommended how often.
+
+    `rates` are the last known ones of every operator of every application.
+    """
 
     decided_at_s: float | None = None
     requested: Configuration | None = None
     counts_from_s: float | None = None
     recommended: Configuration | None = None
     rounds: int = 0
+    rates: Mapping[str, Mapping[str, OperatorRates]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +75,14 @@ class Ds2:
     The desired inputs follow from what arrives at the sources by one pass through the graph with measured
     selectivities; the rate of an instance is its measured effective rate. When operators scale linearly one step is
     enough; when they do not, the rates are measured again at the new parallelism and the next step corrects the
-    first, three steps at most in practice. Throughput counts, latency does not; skew is not looked at.
+    first, three steps in all for operators that scale well. One that hardly scales takes more, up to its bound: DS2
+    does not know when to give up. Throughput counts, latency does not; skew is not looked at.
 
     `utilisation` is how busy instances may be (as published: 1, which leaves no room for variation). Load and rates
-    are averaged over `window_s`; an operator that handled nothing in that time is judged by all there is since the
-    last change, and is left alone if that is nothing. After a change, nothing measured within `warm_up_s` of the
-    decision that led to it counts; that time must cover the action itself. A recommendation is acted upon when it has
-    stood for `activation_rounds` rounds in a row.
+    are averaged over `window_s`. An operator that handled nothing in that time, as in the middle of a long micro-batch,
+    is judged by the last rate that is known of it, and is left alone if there is none. After a change, nothing measured
+    within `warm_up_s` of the decision that led to it counts; that time must cover the action itself. A recommendation
+    is acted upon when it has stood for `activation_rounds` rounds in a row.
 
     An operator keeps its parallelism while that is within `tolerance` of what it needs: not short by more than that
     share (and never so short that its instances could not cope), and not too many even if the need were larger by
@@ -93,7 +97,7 @@ class Ds2:
     window_s: float = 20.0
     warm_up_s: float = 20.0
     activation_rounds: int = 2
-    tolerance: float = 0.05
+    tolerance: float = 0.1
     catch_up_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -111,10 +115,12 @@ class Ds2:
     def decide(self, view: View, memory: Ds2Memory) -> tuple[Decision, Ds2Memory]:
         """Recommend, and reconfigure once the recommendation has stood for long enough."""
         memory = self._noticed(view, memory)
-        usable = recent(view.observations, memory.counts_from_s)
+        usable = newest(recent(view.observations, memory.counts_from_s), self.window_s)
         if not usable:
             return Keep("nothing was measured since the last change"), replace(memory, recommended=None, rounds=0)
-        plans = {name: self._plan(view, topology, usable) for name, topology in view.topologies.items()}
+        lately = {name: application_rates(topology, usable) for name, topology in view.topologies.items()}
+        memory = replace(memory, rates={name: _known(rates, memory.rates.get(name)) for name, rates in lately.items()})
+        plans = {name: self._plan(view, name, lately[name], memory.rates[name]) for name in view.topologies}
         known = {name: plan for name, plan in plans.items() if plan is not None}
         if not known:
             return Keep("no input rate or no instance's rate is known yet"), replace(memory, recommended=None, rounds=0)
@@ -141,25 +147,26 @@ class Ds2:
             memory = replace(memory, counts_from_s=memory.decided_at_s + self.warm_up_s, recommended=None, rounds=0)
         return replace(memory, decided_at_s=view.now_s, requested=view.requested)
 
-    def _plan(self, view: View, topology: Topology, usable: tuple[Observation, ...]) -> _Plan | None:
+    def _plan(
+        self, view: View, name: str, lately: ApplicationRates, rates: Mapping[str, OperatorRates]
+    ) -> _Plan | None:
         """What one application needs; None while its load, or everything else about it, is unknown."""
-        lately = application_rates(topology, newest(usable, self.window_s))
-        ever = application_rates(topology, usable)
+        topology = view.topologies[name]
         sources = self._source_rates(topology, lately)
         # Selectivity does not depend on parallelism, so measurements from before the last change count as well.
         desired = desired_inputs(topology, sources, selectivities(topology, view.observations))
         needs: dict[str, _Need] = {}
         for segment in topology.all_segments:
-            needs.update(self._needs(topology, segment, desired, (lately, ever)))
+            needs.update(self._needs(topology, segment, desired, rates))
         if not needs or all(rate is None for rate in sources.values()):
             return None
         current = view.requested.parallelism[topology.name]
         parallelism = dict(current)
         reasons = []
-        for name, need in needs.items():
-            parallelism[name] = self._instances(topology.operator(name), need.instances, current[name])
-            if parallelism[name] != current[name]:
-                reasons.append(self._reason(view, topology, name, need))
+        for operator, need in needs.items():
+            parallelism[operator] = self._instances(topology.operator(operator), need.instances, current[operator])
+            if parallelism[operator] != current[operator]:
+                reasons.append(self._reason(view, topology, operator, need))
         input_per_s = sum(rate for rate in source_inputs(topology, lately).values() if rate is not None)
         return _Plan(input_per_s, needs, parallelism, tuple(reasons))
 
@@ -179,12 +186,12 @@ class Ds2:
         topology: Topology,
         segment: tuple[str, ...],
         desired: Mapping[str, float | None],
-        measured: tuple[ApplicationRates, ApplicationRates],
+        measured: Mapping[str, OperatorRates],
     ) -> dict[str, _Need]:
         """The needs of one segment's operators, as far as they are known."""
         needs: dict[str, _Need] = {}
         for name in segment:
-            rates = next((m.operators[name] for m in measured if m.operators[name].rate_per_s), OperatorRates())
+            rates = measured[name]
             share = 1.0 if len(segment) == 1 else rates.share
             wanted = desired[name]
             if wanted == 0:
@@ -232,6 +239,14 @@ class Ds2:
             throughput[name] = plan.input_per_s * reached
             usage[name] = sum(busy.values()) * reached / sum(given[operator] for operator in busy)
         return Expected(throughput, usage)
+
+
+def _known(rates: ApplicationRates, before: Mapping[str, OperatorRates] | None) -> dict[str, OperatorRates]:
+    """The rates of all operators, with the last known ones where there are no new ones."""
+    return {
+        name: now if now.rate_per_s or before is None else before.get(name, now)
+        for name, now in rates.operators.items()
+    }
 
 
 def _whole(need: float) -> int:

@@ -1,0 +1,46 @@
+"""Learned models of applications: what their streams carry, what instances cost, what workers do beside."""
+
+from penstock.profiling.base import Profile
+from penstock.profiling.estimator import Allocation, Estimator, Loads, Predictor, round_robin
+from penstock.profiling.functions import (
+    Fitted,
+    Function,
+    Line,
+    TanhNetwork,
+    choose,
+    function_from_json,
+    percentage_error,
+    relative_error,
+)
+from penstock.profiling.online import Learned, Sums
+from penstock.profiling.overhead import OverheadProfile, overhead_samples
+from penstock.profiling.profile import ApplicationProfile
+from penstock.profiling.selectivity import Ratio, SelectivityProfile
+from penstock.profiling.usage import OperatorUsage, UsageProfile, usage_samples
+
+__all__ = [
+    "Allocation",
+    "ApplicationProfile",
+    "Estimator",
+    "Fitted",
+    "Function",
+    "Learned",
+    "Line",
+    "Loads",
+    "OperatorUsage",
+    "OverheadProfile",
+    "Predictor",
+    "Profile",
+    "Ratio",
+    "SelectivityProfile",
+    "Sums",
+    "TanhNetwork",
+    "UsageProfile",
+    "choose",
+    "function_from_json",
+    "overhead_samples",
+    "percentage_error",
+    "relative_error",
+    "round_robin",
+    "usage_samples",
+]

@@ -15,7 +15,7 @@ from penstock.workloads.curves import Curve
 class SimulatedApplication:
     """An application under its load.
 
-    Every source event is, at any time, in exactly one of four places: waiting (in a queue or a batch in
+    Every source event is, at any time, in exactly one of three places: waiting (in a queue or a batch in
     progress), completed, or lost; `arrived` is the sum of the three.
     """
 
@@ -83,15 +83,15 @@ class SimulatedApplication:
             if isinstance(unit, FusedSegment):
                 unit.delay(part)
 
-    def step(self, now_s: float, step_s: float, slots: float) -> None:
-        """Let `step_s` seconds pass from `now_s`; fused segments may use `slots` slots."""
+    def step(self, now_s: float, step_s: float, slot_share: float) -> None:
+        """Let `step_s` seconds pass from `now_s`; fused segments have that share of the slots they want."""
         self._arrive(now_s, step_s)
         paused_s = 0.0
         for index, (_, unit) in enumerate(self.units):
             idle_s = min(step_s, max(0.0, self.paused_until_s[index] - now_s))
             paused_s = max(paused_s, idle_s)
             if isinstance(unit, FusedSegment):
-                self._run_batches(unit, now_s + idle_s, now_s + step_s, slots)
+                self._run_batches(unit, now_s + idle_s, now_s + step_s, slot_share)
             elif idle_s < step_s:
                 self._run_operator(unit, now_s, step_s - idle_s)
         self.window.paused_s += paused_s
@@ -116,10 +116,10 @@ class SimulatedApplication:
         for downstream, cohorts in operator.hand_on(taken):
             self._deliver(operator.name, downstream, cohorts, now_s, service_s)
 
-    def _run_batches(self, segment: FusedSegment, from_s: float, until_s: float, slots: float) -> None:
+    def _run_batches(self, segment: FusedSegment, from_s: float, until_s: float, slot_share: float) -> None:
         from_s = max(from_s, self._commit_if_due(segment, until_s))
-        if not segment.running and from_s < until_s and slots > 0:
-            segment.start(from_s, slots)
+        if not segment.running and from_s < until_s and slot_share > 0:
+            segment.start(from_s, slot_share)
             self._commit_if_due(segment, until_s)
 
     def _commit_if_due(self, segment: FusedSegment, until_s: float) -> float:

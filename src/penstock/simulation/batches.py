@@ -27,14 +27,15 @@ class FusedSegment:
         """Source events in the batch in progress."""
         return sum(cohort[2] for _, _, cohorts in self._outputs for cohort in cohorts)
 
-    def start(self, now_s: float, slots: float) -> None:
-        """Begin a batch with all that waits, on `slots` slots; nothing happens if nothing waits."""
+    def start(self, now_s: float, slot_share: float) -> None:
+        """Begin a batch with all that waits, on that share of the slots it wants; nothing happens if nothing waits."""
         inputs = {
             name: [cohort for lane in operator.lanes for cohort in lane.pop_all()]
             for name, operator in self._operators.items()
         }
         if not any(inputs.values()):
             return
+        slots = slot_share * max(operator.instances for operator in self._operators.values())
         work_s = 0.0
         for name, operator in self._operators.items():
             cohorts = inputs[name]

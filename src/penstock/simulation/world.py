@@ -103,15 +103,13 @@ class World:
         self.workers.place(self._operators, self._requested)
         self.workers.share(self._operators, self.settings.step_s)
         self._crowded = self.workers.crowded()
-        self._slots = self._slots_per_application()
+        self._slot_share = self._fair_slot_share()
         for name, app in self.applications.items():
             app.delay_s = self._delays(name) if self.cluster.links else None
 
-    def _slots_per_application(self) -> dict[str, float]:
-        """Slots for fused segments: as many as asked for, or a fair part where there are not enough."""
-        wanted = {name: t.slots(self._requested.parallelism[name]) for name, t in self.topologies.items()}
-        part = min(1.0, self.workers.slots / max(1, sum(wanted.values())))
-        return {name: slots * part for name, slots in wanted.items()}
+    def _fair_slot_share(self) -> float:
+        """The part of its slots that a fused segment gets: all of them, or as much as all others where there are too few."""
+        return min(1.0, self.workers.slots / self._requested.slots(self.topologies))
 
     def _delays(self, application: str) -> "dict[tuple[str, str], float]":
         return {
@@ -133,8 +131,8 @@ class World:
         failed = self.workers.advance(self._now_s)
         if failed is not None:
             self._lose(failed)
-        for name, app in self.applications.items():
-            app.step(self._now_s, step_s, self._slots[name])
+        for app in self.applications.values():
+            app.step(self._now_s, step_s, self._slot_share)
         if self._crowded:
             self.workers.share(self._operators, step_s)
         self._sight.count(step_s)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,11 +11,11 @@ from penstock.control.ports import Clock
 from penstock.errors import ActionFailed
 from penstock.model import Configuration
 from penstock.spark import internals
-from penstock.spark.checkpoints import last_committed, state_partitions, unfinished_rewrite
+from penstock.spark.checkpoints import state_partitions, unfinished_rewrite
 from penstock.spark.cluster import SparkCluster
 from penstock.spark.compiler import SegmentPlan
 from penstock.spark.intents import Intent, IntentLog, Step
-from penstock.spark.progress import BatchProgress, ExecutorRecord
+from penstock.spark.progress import ExecutorRecord
 from penstock.spark.segments import RunningPipeline, RunningSegment
 from penstock.spark.status import StatusReader, batches_after
 from penstock.spark.workers import WorkerNames
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL_S = 0.02
+_RHYTHM_BATCHES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,9 @@ class ExecutorsChange:
 
     before: int
     after: int
+
+    def __str__(self) -> str:
+        return f"executors {self.before} -> {self.after}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,7 @@ class SparkActuator:
         self._abilities = internals.abilities(self._spark)
         self._requested = initial
         self._executors = initial.workers
+        self._doomed: set[str] = set()
         self._pauses: list[Pause] = []
 
     def requested(self) -> Configuration:
@@ -159,23 +164,22 @@ class SparkActuator:
         """Ask for `target` and return what was done."""
         self._check(target)
         plans = {name: [s.plan for s in pipeline.segments.values()] for name, pipeline in self._pipelines.items()}
-        planned = plan_actions(self._deployed(), target, plans)
         actions: list[Action] = []
         try:
-            for change in planned:
-                if isinstance(change, ExecutorsChange):
-                    actions.append(self._change_executors(change, release))
-                else:
+            for change in plan_actions(self._deployed(), target, plans):
+                if isinstance(change, SegmentChange):
                     actions.append(self._change_segment(change))
-        except ActionFailed:
-            self._requested = self._deployed()
-            raise
+                elif change.after < change.before:
+                    actions.append(self._remove_executors(change, release))
+                else:
+                    actions.append(self._add_executors(change))
         except Exception as error:
             self._requested = self._deployed()
+            if isinstance(error, ActionFailed):
+                raise
             raise ActionFailed(f"Spark failed while it was changed: {error}") from error
-        self._await_executors(planned)
         self._requested = target
-        return tuple(actions)
+        return self._with_executors(actions)
 
     def recover(self) -> tuple[Action, ...]:
         """Complete what a crash has cut off; call it once, before the pipelines are started.
@@ -183,16 +187,21 @@ class SparkActuator:
         A segment whose change was begun is started in its new form, with its state rewritten as far as that was still
         to be done; if that fails it is started in its old form.
         """
-        return tuple(self._complete(intent) for intent in self._intents.unfinished())
+        actions = [action for intent in self._intents.unfinished() for action in self._complete(intent)]
+        self._requested = self._deployed()
+        return tuple(actions)
 
     def _check(self, target: Configuration) -> None:
-        most = self._cluster.max_executors
+        unknown = set(self._pipelines) - set(target.parallelism)
+        if unknown:
+            raise ActionFailed(f"The configuration asked for says nothing of application '{min(unknown)}'.")
         if target.workers == self._executors:
             return
         if not self._cluster.elastic:
             raise ActionFailed(f"This cluster cannot have {target.workers} workers: it neither grows nor shrinks.")
+        most = self._cluster.max_executors
         if most is not None and target.workers > most:
-            raise ActionFailed(f"This cluster cannot have {target.workers} workers; {most} is the most it has room for.")
+            raise ActionFailed(f"This cluster cannot have {target.workers} workers: it has room for {most} at most.")
 
     def _deployed(self) -> Configuration:
         """What the segments and the cluster were last made to be."""
@@ -204,37 +213,44 @@ class SparkActuator:
 
     # Executors
 
-    def _change_executors(self, change: ExecutorsChange, release: Sequence[str]) -> Action:
+    def _add_executors(self, change: ExecutorsChange) -> Action:
         begin_s = self._clock.now_s()
-        pause_s = 0.0
-        if change.after > change.before:
-            internals.set_total_executors(self._spark, change.after)
-        else:
-            pause_s = self._remove_executors(change, release)
+        internals.set_total_executors(self._spark, change.after)
         self._executors = change.after
-        what = f"executors {change.before} -> {change.after}"
-        return Action(what, Level.HOT, None, self._clock.now_s() - begin_s, pause_s)
+        return Action(str(change), Level.HOT, None, self._clock.now_s() - begin_s, 0.0)
 
-    def _remove_executors(self, change: ExecutorsChange, release: Sequence[str]) -> float:
-        """Remove executors between two batches if there is such a moment; return how long batches were held back."""
-        queries = [query for pipeline in self._pipelines.values() for query in _queries(pipeline)]
-        with internals.between_batches(queries, self._settings.boundary_timeout_s) as calm:
-            begin_s = time.monotonic()
-            present = self._status.executors()
-            names = self._workers.of(executor.name for executor in present)
-            victims = choose_victims(present, len(present) - change.after, names, release)
-            # The total goes first, lest the cluster replaces what is removed.
-            internals.set_total_executors(self._spark, change.after)
-            internals.kill_executors(self._spark, victims)
-            return time.monotonic() - begin_s if calm else 0.0
-
-    def _await_executors(self, planned: Sequence[Planned]) -> None:
-        """Wait a while for executors that were asked for; that they are there is for the monitor to say."""
-        if not any(isinstance(change, ExecutorsChange) and change.after > change.before for change in planned):
-            return
-        deadline = time.monotonic() + self._settings.executors_timeout_s
-        while time.monotonic() < deadline and len(self._status.executors()) < self._executors:
+    def _with_executors(self, actions: list[Action]) -> tuple[Action, ...]:
+        """Wait a while for the executors that were added first; whether they came is for the monitor to say."""
+        if not actions or actions[0].application is not None or actions[0].pause_s > 0:
+            return tuple(actions)
+        begin_s, deadline = time.monotonic(), time.monotonic() + self._settings.executors_timeout_s
+        while time.monotonic() < deadline and len(self._present()) < self._executors:
             time.sleep(5 * _POLL_S)
+        waited_s = time.monotonic() - begin_s + sum(action.duration_s for action in actions[1:])
+        return (replace(actions[0], duration_s=actions[0].duration_s + waited_s), *actions[1:])
+
+    def _remove_executors(self, change: ExecutorsChange, release: Sequence[str]) -> Action:
+        """Remove executors, between two batches if there is such a moment; batches held back meanwhile are a pause."""
+        begin_s = self._clock.now_s()
+        queries = [s.query for p in self._pipelines.values() for s in p.segments.values() if s.query is not None]
+        with internals.between_batches(queries, self._settings.boundary_timeout_s) as calm:
+            held_s = self._clock.now_s()
+            present = self._present()
+            names = self._workers.of(executor.name for executor in self._status.executors())
+            victims = choose_victims(present, len(present) - change.after, names, release)
+            self._doomed.update(victims)
+            internals.kill_executors(self._spark, victims)
+            # Ending executors lowers the total by their number; this holds when fewer were there than asked for.
+            internals.set_total_executors(self._spark, change.after)
+            self._executors = change.after
+            end_s = self._clock.now_s()
+        for application in self._pipelines if calm else ():
+            self._pauses.append(Pause(application, held_s, end_s))
+        return Action(str(change), Level.HOT, None, end_s - begin_s, end_s - held_s if calm else 0.0)
+
+    def _present(self) -> list[ExecutorRecord]:
+        """The executors that are there to stay: those that were ended are reported for a while yet."""
+        return [executor for executor in self._status.executors() if executor.name not in self._doomed]
 
     # Segments
 
@@ -246,29 +262,104 @@ class SparkActuator:
             return Action(str(change), Level.HOT, change.application, self._clock.now_s() - begin_s, 0.0)
         level = Level.RESTART if change.level is Level.HOT else change.level
         if level is Level.STATE and not self._abilities.rewrite_state:
-            raise ActionFailed(f"State cannot be rewritten: {self._abilities.reasons['rewrite_state']}")
+            raise ActionFailed(f"'{change.segment}' keeps its state: {self._abilities.reasons['rewrite_state']}")
         pause_s = self._rebuild(segment, change, level)
         return Action(str(change), level, change.application, self._clock.now_s() - begin_s, pause_s)
 
     def _rebuild(self, segment: RunningSegment, change: SegmentChange, level: Level) -> float:
         """Stop, rewrite if need be, start, and wait for the first batch; return the pause."""
+        # What can be done while the old query still runs does not count as a pause.
         segment.prepare(change.after)
         intent = self._intents.open(change.application, change.segment, level, change.before, change.after)
-        before = _rhythm(segment)
+        query = segment.query
+        stop_s = time.time()
         try:
             segment.stop()
-            stopped_s = self._clock.now_s()
             intent = self._intents.advance(intent, Step.STOPPED)
-            state = segment.plan.state_number(change.after)
-            if state is not None:
-                segment.repartition_state(state)
-                intent = self._intents.advance(intent, Step.REPARTITIONED)
-            segment.start(change.after)
-            intent = self._intents.advance(intent, Step.STARTED)
-            first = self._await_commit(segment)
-            intent = self._intents.advance(intent, Step.COMMITTED)
+            self._restart(segment, intent)
         except Exception as error:
             self._bring_back(segment, intent, error)
             raise ActionFailed(f"Segment '{segment.name}' could not be changed ({change}): {error}") from error
+        pause_s = _pause_s(query, segment.query, stop_s)
+        end_s = self._clock.now_s()
+        self._pauses.append(Pause(change.application, end_s - pause_s, end_s))
+        return pause_s
+
+    def _restart(self, segment: RunningSegment, intent: Intent) -> None:
+        """Bring a stopped segment into the form that `intent` is for; returns when it works."""
+        self._finish_rewrite(segment)
+        state = segment.plan.state_number(intent.after)
+        if state is not None and state_partitions(segment.checkpoint) not in (None, state):
+            segment.repartition_state(state)
+        intent = self._intents.advance(intent, Step.REPARTITIONED)
+        segment.start(intent.after)
+        intent = self._intents.advance(intent, Step.STARTED)
+        self._await_commit(segment)
+        intent = self._intents.advance(intent, Step.COMMITTED)
         self._intents.close(intent)
-        return self._paused(change.application, stopped_s, before, first)
+
+    def _finish_rewrite(self, segment: RunningSegment) -> None:
+        """Complete a rewrite of the state that was cut off: nothing else can be done with such a checkpoint."""
+        number = unfinished_rewrite(segment.checkpoint)
+        if number is not None:
+            internals.repartition_state(self._spark, segment.checkpoint, number)
+
+    def _await_commit(self, segment: RunningSegment) -> None:
+        """Return when the segment has finished a batch or found nothing to do, or when it takes too long for either."""
+        deadline = time.monotonic() + self._settings.commit_timeout_s
+        query = segment.query
+        assert query is not None
+        while time.monotonic() < deadline and not query.recentProgress:
+            if not query.isActive:
+                raise ActionFailed(internals.failure(query) or "the query ended by itself")
+            if query.status["message"] == "Waiting for data to arrive":
+                return
+            time.sleep(_POLL_S)
+
+    def _bring_back(self, segment: RunningSegment, intent: Intent, error: Exception) -> None:
+        """Start a segment again in its old form or, if that fails, in its new one."""
+        for form, outcome in ((intent.before, "undone"), (intent.after, "done")):
+            try:
+                if segment.query is not None:
+                    segment.query.stop()
+                    segment.query = None
+                self._finish_rewrite(segment)
+                segment.finish_last_batch()
+                segment.start(form)
+                self._await_commit(segment)
+            except Exception:
+                continue
+            self._intents.close(intent, f"{outcome} after: {error}")
+            return
+        raise ActionFailed(
+            f"Segment '{segment.name}' could not be changed and is down: {error}; "
+            f"its checkpoint {segment.checkpoint} is kept, and the change will be completed at the next start."
+        ) from error
+
+    def _complete(self, intent: Intent) -> Iterator[Action]:
+        pipeline = self._pipelines.get(intent.application)
+        segment = pipeline.segments.get(intent.segment) if pipeline is not None else None
+        if segment is None or segment.running:
+            self._intents.close(intent, "undone: not known to this run" if segment is None else "done")
+            return
+        begin_s = self._clock.now_s()
+        try:
+            self._restart(segment, intent)
+        except Exception as error:
+            self._bring_back(segment, intent, error)
+        duration_s = self._clock.now_s() - begin_s
+        yield Action(f"recovered segment {segment.name}", intent.level, intent.application, duration_s, duration_s)
+
+
+def _pause_s(before: "StreamingQuery | None", after: "StreamingQuery | None", stop_s: float) -> float:
+    """From the last commit before a stop to the first after it, less the usual time between two commits.
+
+    A query that was idle when it was stopped paused no earlier than then.
+    """
+    earlier = [batch.committed_at_s for batch in batches_after(before, None)] if before is not None else []
+    later = [batch.committed_at_s for batch in batches_after(after, None)[:1]] if after is not None else []
+    gaps = [second_s - first_s for first_s, second_s in pairwise(earlier[-_RHYTHM_BATCHES:])]
+    usual_s = sum(gaps) / len(gaps) if gaps else 0.0
+    begin_s = max([*earlier[-1:], stop_s - usual_s])
+    end_s = later[0] if later else time.time()
+    return max(0.0, end_s - begin_s - usual_s)

@@ -9,16 +9,21 @@ The folder must lie on a file system that driver and executors share, with an at
 system; an object store has none: use a message broker there).
 """
 
+import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from penstock.spark.positions import Position
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 _PREFIX = "batch-"
+_POSITION = "_position.json"
 _WATERMARK = "spark.watermarkDelayMs"
+_KEPT_BATCHES = 10
 
 
 class BatchFolders:
@@ -27,25 +32,43 @@ class BatchFolders:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def write(self, frame: "DataFrame", batch_id: int) -> None:
+    def write(self, frame: "DataFrame", batch_id: int, position: Position | None = None) -> None:
         """Keep `frame` as that batch; for use with `foreachBatch`."""
-        target = self.folder / f"{_PREFIX}{batch_id:09d}"
+        target = self._batch(batch_id)
         if target.exists():
             # The batch was written but not committed. Its state, if it has any, must still be brought to this batch.
             frame.write.format("noop").mode("overwrite").save()
             return
         aside = self.folder / f".{target.name}"
         frame.write.mode("overwrite").parquet(str(aside))
+        if position is not None:
+            (aside / _POSITION).write_text(json.dumps(position))
         aside.rename(target)
 
     def batches(self) -> tuple[int, ...]:
         """The batches that are there, in order."""
-        found = (entry.name.removeprefix(_PREFIX) for entry in self.folder.glob(f"{_PREFIX}*"))
-        return tuple(sorted(int(number) for number in found if number.isdigit()))
+        found = (batch_number(entry.name) for entry in self.folder.glob(f"{_PREFIX}*"))
+        return tuple(sorted(number for number in found if number is not None))
 
-    def remove(self, batch_id: int) -> None:
-        """Delete one batch; nothing happens if it is not there."""
-        shutil.rmtree(self.folder / f"{_PREFIX}{batch_id:09d}", ignore_errors=True)
+    def position(self, batch_id: int) -> Position | None:
+        """How far the writer was with that batch; None if the batch is gone, or was written without it."""
+        try:
+            kept = json.loads((self._batch(batch_id) / _POSITION).read_text())
+        except FileNotFoundError:
+            return None
+        return {str(source): int(events) for source, events in kept.items()}
+
+    def discard_before(self, batch_id: int) -> int:
+        """Delete the batches before `batch_id`; return how many there were."""
+        old = [number for number in self.batches() if number < batch_id]
+        for number in old:
+            # Out of the readers' sight at once, then deleted.
+            gone = self._batch(number).rename(self.folder / f".gone-{number}")
+            shutil.rmtree(gone, ignore_errors=True)
+        return len(old)
+
+    def _batch(self, batch_id: int) -> Path:
+        return self.folder / f"{_PREFIX}{batch_id:09d}"
 
 
 class Channel(BatchFolders):
@@ -59,15 +82,27 @@ class Channel(BatchFolders):
 
     def read(self, spark: "SparkSession") -> "DataFrame":
         """The channel as a stream, from its first batch on. A watermark set by the writer holds for the reader too."""
-        stream = (
-            spark.readStream.schema(_without_metadata(self.schema))
-            .option("maxFileAge", "1h")
-            .parquet(str(self.folder / f"{_PREFIX}*"))
-        )
+        # Every batch takes all files there are, so none is ever older than one that was taken before it by more than
+        # it took to write it; the age limit only keeps Spark from remembering the names of all files there ever were.
+        reader = spark.readStream.schema(_without_metadata(self.schema)).option("maxFileAge", "1h")
+        stream = reader.parquet(str(self.folder / f"{_PREFIX}*"))
         for field in self.schema.fields:
             if _WATERMARK in field.metadata:
                 stream = stream.withWatermark(field.name, f"{field.metadata[_WATERMARK]} milliseconds")
         return stream
+
+    def tidy(self, consumed: int) -> int:
+        """Delete what all readers have committed, except for the last few batches; return how many were deleted.
+
+        `consumed` is the newest batch that all of them have committed.
+        """
+        return self.discard_before(consumed - _KEPT_BATCHES)
+
+
+def batch_number(folder: str | None) -> int | None:
+    """The number of the batch in a folder of that name; None if it holds no batch."""
+    digits = (folder or "").removeprefix(_PREFIX)
+    return int(digits) if digits.isdigit() else None
 
 
 def _without_metadata(schema: "StructType") -> "StructType":

@@ -61,6 +61,16 @@ class SparkCluster(Protocol):
         """Whether executors can be added and removed while an application runs."""
         ...
 
+    @property
+    def private(self) -> bool:
+        """Whether it was made for this process: settings meant for other clusters must then not reach it."""
+        ...
+
+    @property
+    def driver_options(self) -> str:
+        """Java options for the driver of an application on this cluster."""
+        ...
+
     def start(self) -> None:
         """Bring the cluster up; returns when it takes applications. Raises `ActionFailed` or `EnvironmentMissing`."""
         ...
@@ -118,6 +128,8 @@ class LocalCluster(_Lifecycle):
     slots: int = 2
     max_executors: int = field(default=1, init=False)
     elastic: bool = field(default=False, init=False)
+    private: bool = field(default=True, init=False)
+    driver_options: str = field(default=SMALL_JVM, init=False)
 
     def __post_init__(self) -> None:
         _require_positive("slots", self.slots)
@@ -143,12 +155,18 @@ class LocalCluster(_Lifecycle):
 
 @dataclass(frozen=True)
 class ExternalCluster(_Lifecycle):
-    """A cluster that exists already, at `url`. Its network, memory and logging settings are left alone."""
+    """A cluster that exists already, at `url`. Its network, memory and logging settings are left alone.
+
+    A standalone master gives an application at once all it may have, at most `max_executors` executors; what is more
+    than the session asked for is given back after the start.
+    """
 
     url: str
     slots_per_executor: int = 1
     max_executors: int | None = None
     elastic: bool = field(default=True, init=False)
+    private: bool = field(default=False, init=False)
+    driver_options: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         _require_positive("slots_per_executor", self.slots_per_executor)
@@ -165,8 +183,11 @@ class ExternalCluster(_Lifecycle):
         require_java()
 
     def settings(self) -> Mapping[str, str]:
-        """One executor has `slots_per_executor` cores."""
-        return {"spark.executor.cores": str(self.slots_per_executor)}
+        """One executor has `slots_per_executor` cores, and there are `max_executors` at most."""
+        settings = {"spark.executor.cores": str(self.slots_per_executor)}
+        if self.max_executors is not None:
+            settings["spark.cores.max"] = str(self.max_executors * self.slots_per_executor)
+        return settings
 
 
 @dataclass
@@ -184,6 +205,7 @@ class EmbeddedCluster(_Lifecycle):
     memory: str = "512m"
     workers: int = 1
     elastic: bool = field(default=True, init=False)
+    private: bool = field(default=True, init=False)
     marker: str = field(default_factory=lambda: f"-Dpenstock.cluster={uuid.uuid4().hex[:12]}", init=False)
     _processes: GuardedProcesses | None = field(default=None, init=False, repr=False)
     _master: str | None = field(default=None, init=False, repr=False)
@@ -211,6 +233,11 @@ class EmbeddedCluster(_Lifecycle):
     def max_executors(self) -> int:
         """As many as fit on the workers."""
         return self.executors
+
+    @property
+    def driver_options(self) -> str:
+        """The marker by which all JVMs of this cluster can be told."""
+        return f"{SMALL_JVM} {self.marker}"
 
     def settings(self) -> Mapping[str, str]:
         """The size and the Java options of an executor."""

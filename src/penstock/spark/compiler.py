@@ -26,8 +26,8 @@ class SegmentPlan:
     """One query of a pipeline.
 
     `nodes` are all its sources, operators and sinks, in order of flow; `operators` those that the topology lists.
-    `reads` and `writes` name channels; a channel is called like the node that writes it. What ends in no channel
-    ends in `sink`. Parallelism comes in three kinds:
+    `inputs` are its sources and the channels it reads, in the order in which the query has them; a channel is called
+    like the node that writes it. What ends in no channel (`writes`) ends in `sink`. Parallelism comes in three kinds:
 
     - `sources`: how many partitions a generated load arrives in; changed by a restart.
     - `hot`: stateless operators. They share one number, `spark.sql.shuffle.partitions` of the running query, which can
@@ -41,7 +41,7 @@ class SegmentPlan:
     nodes: tuple[str, ...]
     operators: tuple[str, ...]
     mode: Mode
-    reads: tuple[str, ...] = ()
+    inputs: tuple[str, ...]
     writes: str | None = None
     sink: str | None = None
     sources: tuple[str, ...] = ()
@@ -49,6 +49,11 @@ class SegmentPlan:
     pinned: tuple[str, ...] = ()
     stateful: tuple[str, ...] = ()
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The channels it reads."""
+        return tuple(name for name in self.inputs if name not in self.nodes)
 
     def resolve(self, wanted: Mapping[str, int]) -> dict[str, int]:
         """The parallelism that this segment can really have when it is asked for `wanted`.
@@ -162,14 +167,13 @@ def _plan(graph: Graph, nodes: tuple[str, ...]) -> SegmentPlan:
     sources = tuple(name for name in operators if isinstance(graph.nodes[name], SourceNode))
     stateful = tuple(name for name in operators if _is_stateful(graph, name))
     stateless = tuple(name for name in operators if name not in (*sources, *stateful))
-    reads = dict.fromkeys(up for name in nodes for up in graph.upstream(name) if up not in nodes)
     ends_in_sink = isinstance(graph.nodes[nodes[-1]], SinkNode)
     return SegmentPlan(
         name=operators[-1] if operators else nodes[-1],
         nodes=nodes,
         operators=operators,
         mode=graph.mode(stateful[-1]) if stateful else "append",
-        reads=tuple(reads),
+        inputs=tuple(dict.fromkeys(_leaves(graph, nodes[-1], nodes))),
         writes=None if ends_in_sink else nodes[-1],
         sink=nodes[-1] if ends_in_sink else None,
         sources=sources,
@@ -178,6 +182,13 @@ def _plan(graph: Graph, nodes: tuple[str, ...]) -> SegmentPlan:
         stateful=stateful,
         bounds=bounds,
     )
+
+
+def _leaves(graph: Graph, name: str, nodes: tuple[str, ...]) -> list[str]:
+    """Where the rows of `name` come from within its segment: Spark numbers the sources of a query in this order."""
+    if name not in nodes or not graph.upstream(name):
+        return [name]
+    return [leaf for upstream in graph.upstream(name) for leaf in _leaves(graph, upstream, nodes)]
 
 
 def _is_stateful(graph: Graph, name: str) -> bool:

@@ -1,9 +1,8 @@
 """A pipeline at work: one streaming query per segment, each with its own checkpoint, stop and start."""
 
-import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -12,12 +11,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from penstock.errors import ActionFailed, UsageError
 from penstock.model import Topology
 from penstock.spark import internals
-from penstock.spark.channels import Channel
-from penstock.spark.checkpoints import is_clean, state_partitions
+from penstock.spark.channels import Channel, batch_number
+from penstock.spark.checkpoints import (
+    is_clean,
+    last_committed,
+    source_offsets,
+    state_partitions,
+    unfinished_rewrite,
+)
 from penstock.spark.compiler import SegmentPlan, compile_pipeline, topology_of
 from penstock.spark.frames import build_frame
 from penstock.spark.graph import SinkNode, SourceNode
 from penstock.spark.pipeline import Pipeline
+from penstock.spark.positions import Position, earliest, events_taken, newest_folder
+from penstock.spark.queries import claim_folder, query_settings, session_with
 from penstock.spark.sinks import attach_sink
 
 if TYPE_CHECKING:
@@ -29,30 +36,26 @@ if TYPE_CHECKING:
     LoadOpener: TypeAlias = Callable[[SparkSession, SourceNode, int], DataFrame]
     """Opens the generated load of a source in that many partitions, as a streaming DataFrame."""
 
-_STATE_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
-_SETTINGS: Mapping[str, str] = {
-    # Adaptive execution squeezes small but slow stages into one task.
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a pipeline is run. `trigger_s` is the least time between the starts of two batches of a segment."""
+    """How a pipeline is run.
+
+    `trigger_s` is the least time between the starts of two batches of a segment; `open_load` opens the sources that
+    want a generated load; `stop_timeout_s` is how long a batch may take to finish when its segment is stopped.
+    """
 
     trigger_s: float = 0.5
     open_load: "LoadOpener | None" = None
     stop_timeout_s: float = 120.0
+    tidy_s: float = 10.0
 
 
 class RunningSegment:
     """One segment: its query while it runs, and what it takes to stop and start it.
 
-    `parallelism` is what was last asked for, resolved to what the segment can have. Methods of one segment must be
-    called from one thread at a time; different segments may be stopped and started at the same time.
+    Methods of one segment must be called from one thread at a time; different segments may be stopped and started at
+    the same time.
     """
 
     def __init__(self, home: "RunningPipeline", plan: SegmentPlan) -> None:
@@ -70,7 +73,7 @@ class RunningSegment:
 
     @property
     def parallelism(self) -> Mapping[str, int]:
-        """What was last asked for; empty before the first start."""
+        """What was last asked for, resolved to what the segment can have; empty before the first start."""
         return MappingProxyType(self._parallelism)
 
     @property
@@ -78,22 +81,22 @@ class RunningSegment:
         """Whether its query is active."""
         return self.query is not None and bool(self.query.isActive)
 
-    def prepare(self, parallelism: Mapping[str, int]) -> None:
-        """Build the next start's plan ahead of time, so that the pause does not have to wait for it."""
-        resolved = self.plan.resolve(parallelism)
-        self._prepared = (resolved, self._home.frame(self.plan, resolved))
+    @property
+    def failure(self) -> str | None:
+        """Why its query ended by itself, in one line; None while all is well."""
+        return None if self.query is None else internals.failure(self.query)
 
-    def schema(self) -> "StructType":
-        """What its prepared plan emits."""
-        if self._prepared is None:
-            self.prepare(self._parallelism)
-        assert self._prepared is not None
-        return self._prepared[1].schema
+    def prepare(self, parallelism: Mapping[str, int]) -> "StructType":
+        """Build the plan of the next start ahead of time, so that no pause has to wait for it; return what it emits."""
+        resolved = self.plan.resolve(parallelism)
+        frame = self._home.frame(self.plan, resolved)
+        self._prepared = (resolved, frame)
+        return frame.schema
 
     def start(self, parallelism: Mapping[str, int]) -> None:
         """Start, or go on from the checkpoint, with that parallelism.
 
-        Where the checkpoint holds state of another number of partitions, the state is rewritten first.
+        Where the checkpoint holds state in another number of partitions, the state is rewritten first.
         """
         if self.running:
             raise ActionFailed(f"Segment '{self.name}' is running already; stop it first.")
@@ -101,38 +104,45 @@ class RunningSegment:
         state = self.plan.state_number(resolved)
         if state is not None and state_partitions(self.checkpoint) not in (None, state):
             self.repartition_state(state)
-        self.query = self._started(resolved, {"processingTime": f"{self._home.options.trigger_s} seconds"})
-        self._parallelism = resolved
+        self._start(resolved, processingTime=f"{self._home.options.trigger_s} seconds")
+
+    def run_to_end(self, parallelism: Mapping[str, int]) -> None:
+        """Process all that is there now, and stop."""
+        query = self._start(self.plan.resolve(parallelism), availableNow=True)
+        query.awaitTermination()
 
     def set_parallelism_hot(self, instances: int) -> None:
-        """Give the stateless operators `instances` instances from the next batch on; nothing pauses."""
-        resolved = self.plan.resolve({**self._parallelism, **dict.fromkeys(self.plan.hot, instances)})
+        """Give the stateless operators `instances` instances each from the next batch on; nothing pauses."""
         if self.query is None or not self.running:
             raise ActionFailed(f"Segment '{self.name}' is not running, so its parallelism cannot be changed hot.")
+        resolved = self.plan.resolve({**self._parallelism, **dict.fromkeys(self.plan.hot, instances)})
         internals.set_shuffle_partitions(self.query, self.plan.hot_number(resolved))
         self._parallelism = resolved
 
     def stop(self) -> None:
-        """Stop between two batches; the batch in progress is finished, however that has to be done.
-
-        When this returns, every batch that was begun is committed.
-        """
-        if self.query is not None:
-            internals.finish_and_stop(self.query, self._home.options.stop_timeout_s)
-            self.query = None
+        """Stop between two batches. When this returns, every batch that was begun is committed."""
+        query, self.query = self.query, None
+        if query is not None:
+            internals.finish_and_stop(query, self._home.options.stop_timeout_s)
         self.finish_last_batch()
 
     def finish_last_batch(self) -> None:
-        """Repeat the last batch of a stopped segment if it was begun and not committed."""
+        """Finish what a stopped segment has begun and not committed: its last batch, or a rewrite of its state."""
         if is_clean(self.checkpoint):
             return
-        query = self._started(self._parallelism or self.plan.resolve(self._least()), {"once": True})
-        ended = query.awaitTermination(int(self._home.options.stop_timeout_s))
-        if not ended or not is_clean(self.checkpoint):
-            query.stop()
-            raise ActionFailed(
-                f"The last batch of segment '{self.name}' could not be finished within the time allowed."
-            )
+        rewritten = unfinished_rewrite(self.checkpoint)
+        if rewritten is not None:
+            internals.repartition_state(self._home.spark, self.checkpoint, rewritten)
+            return
+        resolved = self._parallelism or self.plan.resolve({name: b.least for name, b in self.plan.bounds.items()})
+        query = self._start(dict(resolved), once=True)
+        with suppress(Exception):  # a query that failed says so again below
+            query.awaitTermination(int(self._home.options.stop_timeout_s))
+        why = self.failure or "it took too long"
+        query.stop()
+        self.query = None
+        if not is_clean(self.checkpoint):
+            raise ActionFailed(f"The last batch of segment '{self.name}' could not be finished: {why}")
 
     def repartition_state(self, partitions: int) -> None:
         """Spread the state of the stopped segment over `partitions` partitions."""
@@ -142,25 +152,57 @@ class RunningSegment:
         internals.repartition_state(self._home.spark, self.checkpoint, partitions)
         self._parallelism |= dict.fromkeys(self.plan.stateful, partitions)
 
-    def run_to_end(self, parallelism: Mapping[str, int]) -> None:
-        """Process all that is there now and stop."""
-        self.query = self._started(self.plan.resolve(parallelism), {"availableNow": True})
-        self.query.awaitTermination()
+    def position(self, batch: int | None = None) -> dict[str, int]:
+        """How far a batch, or else the last committed one, has come in events of the sources.
 
-    def _least(self) -> dict[str, int]:
-        return {name: bounds.least for name, bounds in self.plan.bounds.items()}
+        What cannot be told (of a batch long past, or a source of another kind) is not in it.
+        """
+        number = last_committed(self.checkpoint) if batch is None else batch
+        if number is None:
+            return {}
+        offsets = source_offsets(self.checkpoint, number)
+        return earliest(
+            self._input_position(index, name, offset)
+            for index, (name, offset) in enumerate(zip(self.plan.inputs, offsets, strict=False))
+        )
 
-    def _started(self, resolved: dict[str, int], trigger: Mapping[str, Any]) -> "StreamingQuery":
-        prepared, self._prepared = self._prepared, None
-        frame = prepared[1] if prepared and prepared[0] == resolved else self._home.frame(self.plan, resolved)
-        with self._home.settings(self.plan, resolved):
-            return self._home.writer(self.plan, frame, self.checkpoint).trigger(**trigger).start()
+    def consumed(self, channel: str) -> int | None:
+        """The newest batch of a channel that this segment reads and has committed; None before the first."""
+        number = last_committed(self.checkpoint)
+        offsets = () if number is None else source_offsets(self.checkpoint, number)
+        index = self.plan.inputs.index(channel)
+        return batch_number(newest_folder(self.checkpoint, index, offsets[index])) if index < len(offsets) else None
+
+    def write_channel(self, frame: "DataFrame", batch: int) -> None:
+        """Keep a batch of this segment in the channel it writes."""
+        assert self.plan.writes is not None
+        self._home.channels[self.plan.writes].write(frame, batch, self.position(batch))
+
+    def _input_position(self, index: int, name: str, offset: str | None) -> Position:
+        if name in self.plan.sources:
+            events = events_taken(offset)
+            return {} if events is None else {name: events}
+        number = batch_number(newest_folder(self.checkpoint, index, offset))
+        if number is None:
+            return dict.fromkeys(self._home.sources_above(name), 0)
+        return self._home.channels[name].position(number) or {}
+
+    def _start(self, resolved: dict[str, int], **trigger: Any) -> "StreamingQuery":
+        if self._prepared is not None and self._prepared[0] == resolved:
+            frame, self._prepared = self._prepared[1], None
+        else:
+            frame = self._home.frame(self.plan, resolved)
+        writer = self._home.writer(self, frame)
+        with session_with(self._home.spark, query_settings(self.plan, resolved), self.name):
+            self.query = writer.trigger(**trigger).start()
+        self._parallelism = resolved
+        return self.query
 
 
 class RunningPipeline:
     """A pipeline with its segments, channels and checkpoints in `folder`.
 
-    `parallelism` (per operator; the least allowed where not given) holds for the first start. On a folder in which the
+    `parallelism` (by operator; the least allowed where not given) holds for the first start. On a folder in which the
     same pipeline has run before, `start` goes on where it stopped.
     """
 
@@ -174,26 +216,21 @@ class RunningPipeline:
         options: RunOptions | None = None,
     ) -> None:
         self.spark = spark
-        self.pipeline = pipeline
-        self.folder = folder
+        self.name = pipeline.name
+        self.folder = folder.absolute()
         self.options = options or RunOptions()
         self.graph = pipeline.graph()
         plans = compile_pipeline(pipeline, execution)
         self.topology: Topology = topology_of(self.graph, plans)
         self.channels: dict[str, Channel] = {}
-        self._starting = threading.Lock()
         self._initial = {name: parallelism.get(name, self.graph.bounds(name).least) for name in self.graph.listed}
-        self._claim_folder(execution, plans)
+        self._stopping = threading.Event()
+        claim_folder(self.folder, self.name, execution, plans)
         self.segments: Mapping[str, RunningSegment] = {plan.name: self._segment(plan) for plan in plans}
 
     @property
-    def name(self) -> str:
-        """The pipeline's name."""
-        return self.pipeline.name
-
-    @property
     def parallelism(self) -> dict[str, int]:
-        """The parallelism last asked for, of every operator of the topology."""
+        """The parallelism last asked for, of every operator of the topology that has been started."""
         return {name: count for segment in self.segments.values() for name, count in segment.parallelism.items()}
 
     def segment_of(self, operator: str) -> RunningSegment:
@@ -206,9 +243,13 @@ class RunningPipeline:
         for segment in self.segments.values():
             if not segment.running:
                 segment.start({**self._initial, **segment.parallelism})
+        if self.channels:
+            self._stopping.clear()
+            threading.Thread(target=self._keep_tidy, name=f"tidy-{self.name}", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop every segment between two batches, in order of flow. All of them are stopped even if one fails."""
+        """Stop every segment between two batches, in order of flow. All are stopped, even if one of them fails."""
+        self._stopping.set()
         failures: list[Exception] = []
         for segment in self.segments.values():
             try:
@@ -219,7 +260,7 @@ class RunningPipeline:
             raise failures[0]
 
     def run_to_end(self) -> None:
-        """Process all that the sources hold now, segment after segment, and stop. For bounded sources."""
+        """Process all that the sources hold now, segment after segment, and stop: for sources that have an end."""
         for segment in self.segments.values():
             segment.run_to_end({**self._initial, **segment.parallelism})
 
@@ -230,45 +271,51 @@ class RunningPipeline:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
+    def position(self) -> dict[str, int]:
+        """How many events of each source have come all the way to every sink."""
+        return earliest(segment.position() for segment in self.segments.values() if segment.plan.sink is not None)
+
+    def tidy(self) -> int:
+        """Delete the batches of all channels that every reader has committed; return how many."""
+        deleted = 0
+        for name, channel in self.channels.items():
+            readers = [segment for segment in self.segments.values() if name in segment.plan.inputs]
+            consumed = [segment.consumed(name) for segment in readers]
+            known = [batch for batch in consumed if batch is not None]
+            if len(known) == len(readers):
+                deleted += channel.tidy(min(known))
+        return deleted
+
     def frame(self, plan: SegmentPlan, parallelism: Mapping[str, int]) -> "DataFrame":
-        """What the segment's query computes at that parallelism."""
-        inputs = {name: self.channels[name].read(self.spark) for name in plan.reads}
-        inputs |= {name: self._open(name, parallelism[name]) for name in plan.sources}
+        """What the query of a segment computes at that parallelism."""
+        inputs = {
+            name: self._open(name, parallelism[name]) if name in plan.sources else self.channels[name].read(self.spark)
+            for name in plan.inputs
+        }
         return build_frame(self.graph, plan, parallelism, inputs)
 
-    def writer(self, plan: SegmentPlan, frame: "DataFrame", checkpoint: Path) -> "DataStreamWriter":
-        """The segment's query, ready to be given a trigger and started."""
+    def writer(self, segment: RunningSegment, frame: "DataFrame") -> "DataStreamWriter":
+        """The query of a segment, ready to be given a trigger and started."""
+        plan = segment.plan
         writer = frame.writeStream.queryName(f"{self.name}/{plan.name}").outputMode(plan.mode)
-        writer = writer.option("checkpointLocation", str(checkpoint))
+        writer = writer.option("checkpointLocation", str(segment.checkpoint))
         if plan.writes is not None:
-            return writer.foreachBatch(self.channels[plan.writes].write)
+            return writer.foreachBatch(segment.write_channel)
         sink = self.graph.nodes[plan.nodes[-1]]
         assert isinstance(sink, SinkNode)
         return attach_sink(writer, sink, self.folder)
 
-    @contextmanager
-    def settings(self, plan: SegmentPlan, parallelism: Mapping[str, int]) -> Iterator[None]:
-        """Give the session what a query that starts meanwhile shall keep as its own; then put it back."""
-        wanted = {**_SETTINGS, "spark.sql.shuffle.partitions": str(plan.hot_number(parallelism))}
-        state = plan.state_number(parallelism)
-        if state is not None:
-            # Counts for the first start alone: later ones take the number from the checkpoint.
-            wanted[_STATE_PARTITIONS] = str(state)
-        with self._starting:
-            before = {name: self.spark.conf.get(name, None) for name in wanted}
-            for name, value in wanted.items():
-                self.spark.conf.set(name, value)
-            try:
-                yield
-            finally:
-                for name, was in before.items():
-                    self.spark.conf.unset(name) if was is None else self.spark.conf.set(name, was)
+    def sources_above(self, name: str) -> tuple[str, ...]:
+        """The sources of generated load from which the rows of `name` come."""
+        node = self.graph.nodes[name]
+        if isinstance(node, SourceNode):
+            return () if callable(node.load) else (name,)
+        return tuple({source for above in self.graph.upstream(name) for source in self.sources_above(above)})
 
     def _segment(self, plan: SegmentPlan) -> RunningSegment:
         segment = RunningSegment(self, plan)
-        segment.prepare(self._initial)
+        schema = segment.prepare(self._initial)
         if plan.writes is not None:
-            schema = segment.schema()
             self.channels[plan.writes] = Channel(plan.writes, self.folder / "channels" / plan.writes, schema)
         return segment
 
@@ -278,20 +325,10 @@ class RunningPipeline:
         if callable(source.load):
             return source.load(self.spark)  # type: ignore[no-any-return]
         if self.options.open_load is None:
-            raise UsageError(
-                f"Source '{name}' of '{self.name}' needs a generated load ('{source.load}'), but none was given."
-            )
+            raise UsageError(f"Source '{name}' of '{self.name}' needs a generated load, and none was given to the run.")
         return self.options.open_load(self.spark, source, partitions)
 
-    def _claim_folder(self, execution: str, plans: tuple[SegmentPlan, ...]) -> None:
-        """Refuse a folder whose checkpoints belong to other segments: Spark would read them all the same."""
-        layout = {"pipeline": self.name, "execution": execution, "segments": {p.name: list(p.nodes) for p in plans}}
-        kept = self.folder / "layout.json"
-        if kept.exists():
-            if json.loads(kept.read_text()) != layout:
-                raise UsageError(
-                    f"The folder {self.folder} belongs to a different pipeline or execution mode; use another."
-                )
-            return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(layout, indent=2))
+    def _keep_tidy(self) -> None:
+        while not self._stopping.wait(self.options.tidy_s):
+            with suppress(OSError, ValueError):  # a file that Spark is just replacing; the next round finds it
+                self.tidy()

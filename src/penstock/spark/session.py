@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import ActionFailed, UsageError
-from penstock.spark.cluster import LOOPBACK, SMALL_JVM, ExternalCluster, SparkCluster, spark_home
+from penstock.spark.cluster import LOOPBACK, SMALL_JVM, SparkCluster, spark_home
 from penstock.spark.processes import GuardedProcesses
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _EXECUTORS_TIMEOUT_S = 180.0
+_SURPLUS_TIMEOUT_S = 20.0
 _JVM_END_TIMEOUT_S = 30.0
 _POLL_S = 0.1
 
@@ -95,8 +96,6 @@ def start_session(
     """
     from pyspark import SparkContext
 
-    from penstock.spark.internals import set_total_executors
-
     if SparkContext._gateway is not None:
         raise UsageError("A Spark session runs in this process already; stop it with stop_session first.")
     limit = _limit(cluster, executors)
@@ -106,11 +105,8 @@ def start_session(
     with _spark_environment(cluster, folder), _own_interrupt_handler():
         spark = _launch(settings, folder)
     try:
-        if cluster.elastic and limit is not None:
-            set_total_executors(spark, limit)
-        cluster.release_executors()
         if cluster.elastic:
-            wait_for_executors(spark, limit or 1)
+            _bring_executors(spark, cluster, limit)
     except BaseException:
         stop_session(spark)
         raise
@@ -157,6 +153,23 @@ def _limit(cluster: SparkCluster, executors: int | None) -> int | None:
     return executors
 
 
+def _bring_executors(spark: "SparkSession", cluster: SparkCluster, limit: int | None) -> None:
+    from penstock.spark import internals
+
+    if limit is not None:
+        internals.set_total_executors(spark, limit)
+    cluster.release_executors()
+    wait_for_executors(spark, limit or 1)
+    if limit is None or cluster.private:
+        return
+    if cluster.max_executors is not None and cluster.master.startswith("spark://"):
+        # Such a master has started as many as may be; those that are still on their way must be seen to be ended.
+        with suppress(ActionFailed):
+            wait_for_executors(spark, cluster.max_executors, _SURPLUS_TIMEOUT_S)
+    surplus = sorted(internals.executors(spark), key=lambda executor: int(executor.id))[limit:]
+    internals.kill_executors(spark, [executor.id for executor in surplus])
+
+
 def _settings(cluster: SparkCluster, app_name: str, folder: Path) -> dict[str, str]:
     slots = (cluster.max_executors or 1) * cluster.slots_per_executor
     options = [
@@ -165,11 +178,7 @@ def _settings(cluster: SparkCluster, app_name: str, folder: Path) -> dict[str, s
         f'"-Dderby.system.home={folder / "derby"}"',
         f'"-Djava.io.tmpdir={folder / "tmp"}"',
     ]
-    marker = getattr(cluster, "marker", None)
-    if marker:
-        options.append(marker)
-    if not isinstance(cluster, ExternalCluster):
-        options.append(SMALL_JVM)
+    options.append(cluster.driver_options)
     return {
         **_SETTINGS,
         **cluster.settings(),
@@ -190,7 +199,7 @@ def _spark_environment(cluster: SparkCluster, folder: Path) -> Iterator[None]:
     changes["SPARK_HOME"] = str(spark_home())
     changes["PYSPARK_PYTHON"] = changes["PYSPARK_DRIVER_PYTHON"] = sys.executable
     changes["SPARK_LAUNCHER_OPTS"] = SMALL_JVM
-    if not isinstance(cluster, ExternalCluster):
+    if cluster.private:
         # A configuration meant for another Spark on this machine must not reach the private one.
         changes["SPARK_CONF_DIR"] = str(folder / "conf")
         changes["SPARK_LOCAL_IP"] = LOOPBACK

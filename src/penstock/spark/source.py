@@ -22,7 +22,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from penstock.errors import UsageError
 from penstock.spark.payloads import TIMESTAMP, Payload, payload
-from penstock.workloads.schedule import Schedule
+from penstock.workloads import Schedule
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

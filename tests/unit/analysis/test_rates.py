@@ -100,6 +100,30 @@ def test_busy_time_of_a_segment() -> None:
     assert segment_busy_s(ApplicationObservation({}), ("in",)) is None
 
 
+def test_usage_in_the_middle_of_a_long_batch_is_unknown() -> None:
+    def seen(busy_s: float, input_per_s: float, backlog: float | None = None) -> Observation:
+        operators = {name: OperatorObservation(1, input_per_s=input_per_s, busy_s=busy_s / 2) for name in ("in", "out")}
+        return Observation(10, 10, {"line": ApplicationObservation(operators, backlog=backlog)}, {})
+
+    def usage(*windows: Observation) -> float | None:
+        return application_rates(FUSED, windows).operators["in"].usage
+
+    assert usage(seen(0.0, 50.0)) is None
+    assert usage(seen(0.0, 0.0, backlog=400.0)) is None
+    assert usage(seen(0.0, 0.0, backlog=0.0)) == 0
+    assert usage(seen(0.0, 0.0)) == 0
+    assert usage(seen(0.0, 50.0), seen(0.0, 50.0), seen(45.0, 50.0)) == 1
+    assert usage(seen(4.0, 50.0), seen(2.0, 50.0)) == pytest.approx(0.3)
+
+
+def test_an_operator_apart_is_idle_when_nothing_reaches_it() -> None:
+    stuck = {"in": OperatorObservation(1, input_per_s=9.0, busy_s=0.0), "out": OperatorObservation(1, busy_s=0.0)}
+    windows = [Observation(10, 10, {"line": ApplicationObservation(stuck, backlog=400.0)}, {})]
+    rates = application_rates(LINE, windows).operators
+    assert rates["in"].usage is None
+    assert rates["out"].usage == 0
+
+
 def test_selectivity_is_all_output_over_all_input() -> None:
     first = OperatorObservation(1, processed_per_s=10.0, output_per_s={"out": 30.0})
     second = OperatorObservation(1, processed_per_s=90.0, output_per_s={"out": 70.0})

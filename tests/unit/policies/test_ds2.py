@@ -269,8 +269,13 @@ def test_an_operator_that_is_idle_for_a_while_is_judged_by_what_it_did_before() 
         processed_per_s=0.0,
         output_per_s={"s2": 0.0},
     )
+    busy = replace(view, observations=view.observations[:-2], now_s=40.0)
+    _, memory = Ds2(activation_rounds=2).decide(busy, Ds2Memory())
+    decision, _ = Ds2(activation_rounds=2).decide(replace(view, observations=quiet.observations), memory)
+    assert isinstance(decision, Keep)
     mixed = replace(view, observations=(*view.observations[:-2], *quiet.observations))
-    assert target(decide(AT_ONCE, mixed)) == {"s0": 2, "s1": 2, "s2": 2}
+    decision, _ = Ds2(activation_rounds=2).decide(mixed, memory)
+    assert target(decision) == {"s0": 2, "s1": 2, "s2": 2}
 
 
 def test_no_load_needs_the_least() -> None:
@@ -313,4 +318,4 @@ def test_a_rollback_by_others_starts_the_warm_up_again() -> None:
     back = replace(view, now_s=70.0, requested=configured(1, 2))
     decision, memory = AT_ONCE.decide(back, memory)
     assert isinstance(decision, Keep)
-    assert memory == Ds2Memory(70.0, configured(1, 2), 80.0, None, 0)
+    assert memory == Ds2Memory(70.0, configured(1, 2), 80.0, None, 0, memory.rates)

@@ -1,0 +1,135 @@
+"""Profiles learned while an application runs: running sums, from which straight lines follow.
+
+Everything here is a value: learning returns new sums. What is older counts less, so that a changed application is
+learned anew.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.analysis import segment_busy_s
+from penstock.model import ApplicationObservation, Cluster, Observation, Topology
+from penstock.profiling.functions import Line
+from penstock.profiling.overhead import OverheadProfile, overhead_samples
+from penstock.profiling.profile import ApplicationProfile
+from penstock.profiling.selectivity import Ratio, SelectivityProfile
+from penstock.profiling.usage import OperatorUsage, UsageProfile, handled_per_s, own_share
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """One operator so far: events handled in so many busy seconds of its segment, and its own part of those seconds.
+
+    `sent` holds, for every downstream operator, events sent and events handled meanwhile.
+    """
+
+    handled: float = 0.0
+    busy_s: float = 0.0
+    own_s: float = 0.0
+    own_of_s: float = 0.0
+    sent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """All that was learned on line: `until_s` is how far the observations have been used.
+
+    `beside` sums what workers did beside their instances (as shares of their slots) and counts the samples.
+    """
+
+    until_s: float | None = None
+    applications: Mapping[str, Mapping[str, Sums]] = field(default_factory=dict)
+    beside: tuple[float, float] = (0.0, 0.0)
+
+    def with_observations(
+        self,
+        topologies: Mapping[str, Topology],
+        cluster: Cluster,
+        observations: tuple[Observation, ...],
+        memory_s: float,
+    ) -> "Learned":
+        """The same with every observation that is newer than those used before; each counts once."""
+        new = [o for o in observations if self.until_s is None or o.at_s > self.until_s + 1e-9]
+        if not new:
+            return self
+        applications = {
+            name: self._operators(topology, new, memory_s) for name, topology in topologies.items()
+        }
+        return Learned(new[-1].at_s, applications, self._beside(cluster, new, memory_s))
+
+    def _operators(self, topology: Topology, new: list[Observation], memory_s: float) -> dict[str, Sums]:
+        sums = dict(self.applications.get(topology.name, {}))
+        for observation in new:
+            observed = observation.applications.get(topology.name)
+            if observed is None:
+                continue
+            kept = math.exp(-observation.window_s / memory_s)
+            for segment in topology.all_segments:
+                busy_s = segment_busy_s(observed, segment)
+                for name in segment:
+                    if name in observed.operators:
+                        before = sums.get(name, Sums())
+                        sums[name] = _added(before, kept, observed, (name, segment), (busy_s, observation.window_s))
+        return sums
+
+    def _beside(self, cluster: Cluster, new: list[Observation], memory_s: float) -> tuple[float, float]:
+        total, weight = self.beside
+        for observation in new:
+            kept = math.exp(-observation.window_s / memory_s)
+            extra = [y - x for x, y in overhead_samples(cluster, observation) if y < 0.97]
+            total, weight = total * kept + sum(extra), weight * kept + len(extra)
+        return total, weight
+
+    def profile(self, topology: Topology) -> ApplicationProfile:
+        """What the sums say about one application; what has not been seen yet is missing from it."""
+        sums = self.applications.get(topology.name, {})
+        ratios = {
+            (name, downstream): Ratio(sent / handled)
+            for name, operator in sums.items()
+            for downstream, (sent, handled) in operator.sent.items()
+            if handled > 0
+        }
+        usages = {
+            name: OperatorUsage(Line(operator.busy_s / operator.handled), _share(operator))
+            for name, operator in sums.items()
+            if operator.handled > 0
+        }
+        total, weight = self.beside
+        overhead = Line(1.0, max(0.0, total / weight) if weight > 0 else 0.0)
+        return ApplicationProfile(
+            SelectivityProfile(topology.name, ratios),
+            UsageProfile(topology.name, usages),
+            OverheadProfile(topology.name, overhead),
+        )
+
+
+def _share(sums: Sums) -> float:
+    return min(1.0, sums.own_s / sums.own_of_s) if sums.own_of_s > 0 else 1.0
+
+
+def _added(
+    before: Sums,
+    kept: float,
+    observed: ApplicationObservation,
+    who: tuple[str, tuple[str, ...]],
+    spent: tuple[float | None, float],
+) -> Sums:
+    """The sums of one operator after one more window, in which its segment was busy for `spent[0]` of `spent[1]` s."""
+    (name, segment), (busy_s, window_s) = who, spent
+    operator = observed.operators[name]
+    rate = handled_per_s(operator)
+    sent = {down: (out * kept, of * kept) for down, (out, of) in before.sent.items()}
+    if rate:
+        for down, out_per_s in operator.output_per_s.items():
+            out, of = sent.get(down, (0.0, 0.0))
+            sent[down] = (out + out_per_s * window_s, of + rate * window_s)
+    known = bool(rate and busy_s)
+    own = own_share(observed, segment, operator, busy_s) if known and busy_s else None
+    return Sums(
+        before.handled * kept + (rate * window_s if known and rate else 0.0),
+        before.busy_s * kept + (busy_s if known and busy_s else 0.0),
+        before.own_s * kept + (own * busy_s if own is not None and busy_s else 0.0),
+        before.own_of_s * kept + (busy_s if own is not None and busy_s else 0.0),
+        sent,
+    )
