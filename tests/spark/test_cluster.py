@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from penstock.errors import ActionFailed, UsageError
-from penstock.spark.cluster import EmbeddedCluster
+from penstock.spark.cluster import EmbeddedCluster, ExternalCluster
 from penstock.spark.internals import set_total_executors
 from penstock.spark.session import start_session, stop_session, wait_for_executors
 
@@ -130,6 +130,20 @@ def check_session(cluster: EmbeddedCluster, folder: Path, executors: int) -> Non
         stop_session(spark)
     stop_session(spark)
     assert SparkContext._gateway is None
+
+
+def test_a_session_on_a_foreign_cluster_gives_back_what_it_did_not_ask_for(
+    tmp_path: Path, eventually: Eventually
+) -> None:
+    with EmbeddedCluster(tmp_path / "cluster", executors=2, workers=2) as foreign:
+        foreign.release_executors()
+        with ExternalCluster(foreign.master, max_executors=2) as cluster:
+            spark = start_session(cluster, "visitor", tmp_path / "driver", executors=1)
+            try:
+                assert eventually(lambda: registered(spark) == 1)
+                assert spark.range(100).count() == 100
+            finally:
+                stop_session(spark)
 
 
 def test_no_process_outlives_a_killed_parent(tmp_path: Path, processes_naming: Find, eventually: Eventually) -> None:

@@ -1,6 +1,6 @@
 """Compares what a change promised with what it brought."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
 from typing import Literal
@@ -21,26 +21,20 @@ class Performance:
 
     @classmethod
     def of(cls, application: str, observations: Iterable[Observation]) -> "Performance | None":
-        """Averages over the observations that are complete for `application`; None if nothing was completed in them.
-
-        What follows the last completion is left out: there a micro-batch is still in progress.
-        """
+        """Averages over the observations that are complete for `application`; None if there is none."""
         seen = [(o.window_s, o.applications[application]) for o in observations if application in o.applications]
         known = [
             (window_s, a.input_per_s, a.throughput_per_s, a.backlog)
             for window_s, a in seen
             if a.input_per_s is not None and a.throughput_per_s is not None and a.backlog is not None
         ]
-        backlog = known[-1][3] if known else 0.0
-        while known and known[-1][2] == 0 < known[-1][1]:
-            known.pop()
         if not known:
             return None
         total_s = sum(window_s for window_s, *_ in known)
         return cls(
             sum(w * rate for w, rate, _, _ in known) / total_s,
             sum(w * rate for w, _, rate, _ in known) / total_s,
-            backlog,
+            known[-1][3],
         )
 
 
@@ -68,13 +62,18 @@ class Verdict:
 def judge(trial: Trial, after: tuple[Observation, ...], tolerance: float, patient: bool = True) -> Verdict | None:
     """The verdict over all applications, the worst one deciding; None while too little is known.
 
-    An application that is paused or completes nothing may still be starting, so a patient judge waits until it runs,
-    and looks at it from then on.
+    An application that is paused or completes nothing may still be starting, or be busy with a long micro-batch. A
+    patient judge looks at the time between its first and its last completion. One that has lost patience takes it to
+    stand still, unless it completed nothing for a while before the change as well.
     """
     verdicts = []
     for application in trial.target.parallelism:
-        was = Performance.of(application, trial.baseline)
-        now = Performance.of(application, _since_it_runs(application, after) if patient else after)
+        baseline = [o for o in trial.baseline if application in o.applications]
+        seen = [o for o in after if application in o.applications]
+        if not patient and any(_stands(application, o) for o in baseline):
+            return None
+        was = Performance.of(application, _trimmed(application, baseline, _stands))
+        now = Performance.of(application, _trimmed(application, seen, _starting) if patient else seen)
         if now is None:
             return None
         verdicts.append(_judge_one(application, trial, was, now, tolerance))
@@ -82,12 +81,23 @@ def judge(trial: Trial, after: tuple[Observation, ...], tolerance: float, patien
     return max(verdicts, key=lambda verdict: order.index(verdict.verdict), default=None)
 
 
-def _since_it_runs(application: str, observations: Iterable[Observation]) -> Iterator[Observation]:
-    def starting(observation: Observation) -> bool:
-        seen = observation.applications[application]
-        return seen.paused_s > 0 or (seen.throughput_per_s == 0 and seen.input_per_s != 0)
+def _stands(application: str, observation: Observation) -> bool:
+    seen = observation.applications[application]
+    return seen.throughput_per_s == 0 and seen.input_per_s != 0
 
-    return dropwhile(starting, (o for o in observations if application in o.applications))
+
+def _starting(application: str, observation: Observation) -> bool:
+    return observation.applications[application].paused_s > 0 or _stands(application, observation)
+
+
+def _trimmed(
+    application: str, seen: Sequence[Observation], at_the_start: Callable[[str, Observation], bool]
+) -> list[Observation]:
+    """Without what comes before the first completion, and what comes after the last one."""
+    begun = list(dropwhile(lambda o: at_the_start(application, o), seen))
+    while begun and _stands(application, begun[-1]):
+        begun.pop()
+    return begun
 
 
 def _judge_one(application: str, trial: Trial, was: Performance | None, now: Performance, tolerance: float) -> Verdict:

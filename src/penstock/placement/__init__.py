@@ -1,0 +1,51 @@
+"""Where operators run and with how many replicas: problems, solvers, and the evaluator that judges their answers."""
+
+from penstock.placement.evaluator import Evaluation, evaluate
+from penstock.placement.problem import (
+    AvailabilityModel,
+    Bounds,
+    DowntimeModel,
+    Network,
+    NetworkMetric,
+    Node,
+    Normalisation,
+    Operator,
+    Placement,
+    Problem,
+    Reconfiguration,
+    Stream,
+    Weights,
+)
+from penstock.placement.problem_file import parse_problem, problem_document, read_problem
+from penstock.placement.registry import SOLVERS, Budget, SolverInfo, register, solver
+from penstock.placement.result import Answer, Result, Status, WrongAnswer
+
+__all__ = [
+    "SOLVERS",
+    "Answer",
+    "AvailabilityModel",
+    "Bounds",
+    "Budget",
+    "DowntimeModel",
+    "Evaluation",
+    "Network",
+    "NetworkMetric",
+    "Node",
+    "Normalisation",
+    "Operator",
+    "Placement",
+    "Problem",
+    "Reconfiguration",
+    "Result",
+    "SolverInfo",
+    "Status",
+    "Stream",
+    "Weights",
+    "WrongAnswer",
+    "evaluate",
+    "parse_problem",
+    "problem_document",
+    "read_problem",
+    "register",
+    "solver",
+]

@@ -1,14 +1,16 @@
 """How long a change of deployment stops the application (thesis, appendix 8.A).
 
-For each operator the time is that of its slowest transfer from a node u of the old deployment to another node v of the new
-one. Both models have the same shape, so a solver can use it without enumerating deployments: a part that depends on u, a
-part that depends on v, and how the two are joined. Where the text is ambiguous:
+For each operator the time is that of its slowest transfer from a node u of the old deployment to another node v of
+the new one. Both models have the same shape, so a solver can use it without enumerating deployments: a part that
+depends on u, a part that depends on v, and how the two are joined. Where the text is ambiguous:
 
 - (8.25) has scale-out and scale-in exchanged: here more replicas than before are a scale-out.
 - (8.26) is empty if all old and new replicas share one node: then the state is downloaded and new replicas are started.
 """
 
 from dataclasses import dataclass
+
+import numpy as np
 
 from penstock.placement.instance import Instance, Ints, replica_counts
 from penstock.placement.problem import DowntimeModel, Reconfiguration
@@ -105,7 +107,7 @@ def downtime_terms(instance: Instance) -> tuple[DowntimeTerms, ...] | None:
         return None
     before = replica_counts(problem, problem.current)
     code = sum(operator.code_bytes for operator in problem.operators)
-    used = frozenset(int(node) for node in before.any(axis=0).nonzero()[0])
+    used = frozenset(int(node) for node in np.flatnonzero(before.any(axis=0)))
     spawn_s = tuple(node.spawn_s for node in problem.nodes)
     return tuple(
         DowntimeTerms(

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from penstock.errors import InvalidModel, UnknownName
-from penstock.placement.downtime import downtime_s, downtime_terms
+from penstock.placement.downtime import DowntimeTerms, downtime_s, downtime_terms
 from penstock.placement.instance import UNITS, Floats, Instance, Ints, instance_of, replica_counts
 from penstock.placement.objective import Objective, objective_of
 from penstock.placement.problem import AvailabilityModel, Placement, Problem
@@ -68,7 +68,7 @@ class Evaluator:
     objective: Objective
 
     @cached_property
-    def _downtime_terms(self):  # type: ignore[no-untyped-def]
+    def _downtime_terms(self) -> tuple[DowntimeTerms, ...] | None:
         return downtime_terms(self.instance)
 
     def evaluate(self, counts: Ints) -> Evaluation:
@@ -135,7 +135,7 @@ class Evaluator:
         return loss if instance.log_link is None else loss + self._over_streams(-instance.log_link, used.astype(float))
 
     def _over_streams(self, matrix: Floats, shares: Floats, factors: Floats | None = None) -> float:
-        """The sum over streams and links of `matrix`, as often as `shares` of tail and head say, times the stream's factor."""
+        """The sum over streams and links of `matrix` times the shares of tail and head times the stream's factor."""
         total = 0.0
         for stream, (tail, head) in enumerate(zip(self.instance.tails, self.instance.heads, strict=True)):
             factor = 1.0 if factors is None else float(factors[stream])

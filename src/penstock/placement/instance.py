@@ -20,9 +20,9 @@ UNITS = 1_000_000
 class Instance:
     """The arrays of a problem; positions follow its operators, nodes and streams.
 
-    `candidates[i]` are nodes that can hold at least one replica of operator i. `latency_ms[i][h - 1]` is the latency of i
-    with h replicas on a reference node, infinite if they cannot keep up; h runs to `most[i]`, the replicas that are allowed
-    and could fit if i had the infrastructure for itself (at least 1, so that nothing is empty).
+    `candidates[i]` are nodes that can hold at least one replica of operator i. `latency_ms[i][h - 1]` is the latency
+    of i with h replicas on a reference node, infinite if they cannot keep up; h runs to `most[i]`, the replicas that
+    are allowed and could fit if i had the infrastructure for itself (at least 1, so that nothing is empty).
     """
 
     problem: Problem

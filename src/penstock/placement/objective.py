@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.placement.downtime import DowntimeTerms, downtime_terms
 from penstock.placement.instance import Floats, Instance, instance_of
-from penstock.placement.problem import AvailabilityModel, Normalisation, Problem, Range, Weights
+from penstock.placement.problem import AvailabilityModel, Normalisation, Problem, Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +54,12 @@ def objective_of(problem: Problem) -> Objective:
     return Objective(constant, *factors)
 
 
-def with_weights(problem: Problem, weights: Weights) -> Problem:
-    """The same problem judged by other weights."""
-    from dataclasses import replace
-
-    return replace(problem, weights=weights)
-
-
 def normalisation_of(problem: Problem) -> Normalisation:
     """The least and the most of every metric.
 
-    What is not given is from 0 to the bound, if there is one (8.12), and otherwise between what no placement can fall below
-    and what none can exceed: every operator and every stream by itself at its best and at its worst. This depends on the
-    problem alone, not on a solver or its luck, so objectives of different solvers can be compared.
+    What is not given is from 0 to the bound, if there is one (8.12), and otherwise between what no placement can fall
+    below and what none can exceed: every operator and every stream by itself at its best and at its worst. This
+    depends on the problem alone, not on a solver or its luck, so objectives of different solvers can be compared.
     """
     given, bounds, instance = problem.normalisation, problem.bounds, instance_of(problem)
     return Normalisation(
@@ -159,7 +152,9 @@ def _downtime_s(instance: Instance) -> Range | None:
     terms = downtime_terms(instance)
     if terms is None:
         return None
-    return _proper(0.0, max(_most_downtime_s(term, candidates) for term, candidates in zip(terms, _spots(instance), strict=True)))
+    return _proper(
+        0.0, max(_most_downtime_s(term, candidates) for term, candidates in zip(terms, _spots(instance), strict=True))
+    )
 
 
 def _spots(instance: Instance) -> list[list[tuple[int, int]]]:
@@ -171,7 +166,9 @@ def _spots(instance: Instance) -> list[list[tuple[int, int]]]:
 
 
 def _most_downtime_s(term: DowntimeTerms, spots: list[tuple[int, int]]) -> float:
-    upload = max(term.upload_s(node, 0, total) for node in term.before for _, most in spots or [(0, 1)] for total in {1, most})
+    upload = max(
+        term.upload_s(node, 0, total) for node in term.before for _, most in spots or [(0, 1)] for total in {1, most}
+    )
     code = max((term.code_s(node) for node, _ in spots), default=0.0)
     arrival = max((term.arrival_s(node, c, h) for node, most in spots for h in {1, most} for c in {1, h}), default=0.0)
     times = term.settings.sync_s + term.joined_s(code, upload) + arrival

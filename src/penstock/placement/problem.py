@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,10 +47,10 @@ class DowntimeModel(StrEnum):
 class Operator:
     """One operator: what a replica needs, how fast it is on a reference node, and where it may run.
 
-    The latency is that of an M/M/1 queue if `service_rate_per_s` is given, the interpolated `latency_profile` (pairs of
-    input rate per replica and milliseconds) if that is given, and `execution_time_ms` otherwise. `input_rate_per_s` is
-    None for the sum of what flows in, or for a source the largest of what flows out. `candidates` is None for all nodes.
-    `cost` is the price of one unit of resources.
+    The latency is that of an M/M/1 queue if `service_rate_per_s` is given, the interpolated `latency_profile` (pairs
+    of input rate per replica and milliseconds) if that is given, and `execution_time_ms` otherwise.
+    `input_rate_per_s` is None for the sum of what flows in, or for a source the largest of what flows out.
+    `candidates` is None for all nodes. `cost` is the price of one unit of resources.
     """
 
     name: str
@@ -71,7 +72,9 @@ class Operator:
         if self.max_replicas < 1:
             raise InvalidModel(f"Operator '{self.name}' has max_replicas {self.max_replicas}; it must be at least 1.")
         if self.service_rate_per_s is not None and self.service_rate_per_s <= 0:
-            raise InvalidModel(f"Operator '{self.name}' has service rate {self.service_rate_per_s:g}; it must be above 0.")
+            raise InvalidModel(
+                f"Operator '{self.name}' has service rate {self.service_rate_per_s:g}; it must be above 0."
+            )
         if self.candidates is not None and not self.candidates:
             raise InvalidModel(f"Operator '{self.name}' has no candidates; name some or leave them out for all nodes.")
         if self.candidates is not None and len(set(self.candidates)) < len(self.candidates):
@@ -80,7 +83,7 @@ class Operator:
             self._check_profile(self.latency_profile)
 
     def _check_profile(self, profile: tuple[tuple[float, float], ...]) -> None:
-        rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(profile, profile[1:], strict=False))
+        rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(profile))
         if not profile or not rising or min(min(point) for point in profile) < 0:
             raise InvalidModel(
                 f"The latency profile of operator '{self.name}' must be a list of rates and latencies that both rise."
@@ -131,8 +134,8 @@ class Node:
 class Network:
     """The links between all pairs of nodes as square matrices, rows the sources; what a node sends to itself is free.
 
-    `availability` None means always up, `bandwidth_per_s` None unlimited (in bytes, or in tuples if sizes are not known),
-    `cost` None free of charge (otherwise the price of one tuple per second).
+    `availability` None means always up, `bandwidth_per_s` None unlimited (in bytes, or in tuples if sizes are not
+    known), `cost` None free of charge (otherwise the price of one tuple per second).
     """
 
     delay_ms: NDArray[np.float64]
@@ -214,7 +217,8 @@ class Bounds:
 class Reconfiguration:
     """What changing the deployment takes: synchronisation, and the store through which code and state move.
 
-    `local_rate_bytes_per_s` is the speed of the local swapping area of the restart model (8.40); None if it takes no time.
+    `local_rate_bytes_per_s` is the speed of the local swapping area of the restart model (8.40); None if it takes no
+    time.
     """
 
     sync_s: float = 0.0
@@ -233,9 +237,9 @@ class Reconfiguration:
 class Problem:
     """An application, an infrastructure, and what is wanted; consistent in itself, though perhaps without a solution.
 
-    With `max_replicas` above one the number of replicas is decided too (ODRP), with `current` a deployment is changed at
-    the price of downtime (EDRP). `availability_model` None follows the thesis: nodes if anything may be replicated,
-    operators otherwise.
+    With `max_replicas` above one the number of replicas is decided too (ODRP), with `current` a deployment is changed
+    at the price of downtime (EDRP). `availability_model` None follows the thesis: nodes if anything may be
+    replicated, operators otherwise.
     """
 
     operators: tuple[Operator, ...]

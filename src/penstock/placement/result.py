@@ -28,8 +28,8 @@ class Status(StrEnum):
 class Answer:
     """What a solver has to say: a placement if it found one, and what it has proven.
 
-    `bound` is a number that no placement's objective is below, or None if nothing is known. A solver does not claim to be
-    optimal: the status follows from its bound and from what the evaluator makes of its placement.
+    `bound` is a number that no placement's objective is below, or None if nothing is known. A solver does not claim
+    to be optimal: the status follows from its bound and from what the evaluator makes of its placement.
     """
 
     placement: Placement | None = None
@@ -71,7 +71,9 @@ def checked(problem: Problem, solver: str, answer: Answer, runtime_s: float) -> 
     """The result that `answer` amounts to, its placement evaluated; `WrongAnswer` if it cannot be right."""
     if answer.placement is None:
         status = Status.INFEASIBLE if answer.infeasible else Status.TIMEOUT
-        return Result(solver, status, runtime_s, bound=None if answer.infeasible else answer.bound, method=answer.method)
+        return Result(
+            solver, status, runtime_s, bound=None if answer.infeasible else answer.bound, method=answer.method
+        )
     evaluation = evaluate(problem, answer.placement)
     if not evaluation.is_feasible:
         raise WrongAnswer(f"Solver '{solver}' broke a constraint: {evaluation.violations[0]}")

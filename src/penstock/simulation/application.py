@@ -35,6 +35,7 @@ class SimulatedApplication:
                 application.costs[name],
                 [(d, application.costs[name].selectivity.get(d, 1.0)) for d in topology.downstream(name)],
                 settings,
+                rng,
             )
             for name in topology.order
         }
@@ -108,7 +109,7 @@ class SimulatedApplication:
 
     def _run_operator(self, operator: SimulatedOperator, now_s: float, worked_s: float) -> None:
         waited = operator.backlogged
-        taken = operator.work(worked_s, self._rng)
+        taken = operator.work(worked_s)
         if not taken:
             return
         # Events that waited have their service time in their age already; those that pass within one step do not.

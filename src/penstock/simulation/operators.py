@@ -39,6 +39,7 @@ class SimulatedOperator:
         "_limit",
         "_live",
         "_offered",
+        "_rng",
         "backlogged",
         "cost",
         "instances",
@@ -54,7 +55,12 @@ class SimulatedOperator:
     )
 
     def __init__(
-        self, operator: Operator, cost: OperatorCost, outputs: Sequence[tuple[str, float]], settings: WorldSettings
+        self,
+        operator: Operator,
+        cost: OperatorCost,
+        outputs: Sequence[tuple[str, float]],
+        settings: WorldSettings,
+        rng: np.random.Generator | None,
     ) -> None:
         self.topology_operator = operator
         self.cost = cost
@@ -77,6 +83,7 @@ class SimulatedOperator:
         self.backlogged = False
         self.lost_mass = 0.0
         self._limit = settings.queue_limit
+        self._rng = rng
         self._hashed = settings.dispatch == "hashed" and (settings.stochastic or cost.key_skew > 0)
 
     @property
@@ -129,9 +136,20 @@ class SimulatedOperator:
         if len(self.lanes) == 1:
             self.lanes[0].extend(cohorts)
             return
-        for lane, weight in zip(self.lanes, self.weights, strict=True):
-            for birth_s, count, mass in cohorts:
-                lane.push(birth_s, count * weight, mass * weight)
+        for birth_s, count, mass in cohorts:
+            for lane, part in zip(self.lanes, self._parts(count), strict=True):
+                if part > 0:
+                    lane.push(birth_s, count * part, mass * part)
+
+    def _parts(self, count: float) -> Sequence[float]:
+        """How `count` events are dealt to the lanes: by weight, or, where chance decides, each to one of them."""
+        if self._rng is None or count <= 0:
+            return self.weights
+        whole = int(count)
+        dealt = self._rng.multinomial(whole, self.weights).astype(float)
+        if count > whole:
+            dealt[self._rng.choice(len(dealt), p=self.weights)] += count - whole
+        return [float(part) for part in dealt / count]
 
     def _overflow(self, excess: float) -> None:
         for lane in sorted(self.lanes, key=lambda queue: -queue.count):
@@ -142,18 +160,18 @@ class SimulatedOperator:
             if excess <= EPSILON:
                 return
 
-    def work(self, worked_s: float, rng: np.random.Generator | None) -> list[Cohort]:
+    def work(self, worked_s: float) -> list[Cohort]:
         """Handle what `worked_s` seconds allow, oldest first, and return it."""
         lanes = self.lanes
         self._offered = waiting = self.count
         if waiting <= EPSILON:
             return []
         if len(lanes) == 1:
-            taken = self._serve(lanes[0], self.rate_per_s, self.instances, worked_s, rng)
+            taken = self._serve(lanes[0], self.rate_per_s, self.instances, worked_s)
         else:
             taken = []
             for lane, speed in zip(lanes, self.speeds, strict=True):
-                taken += self._serve(lane, self._instance_per_s * speed, 1, worked_s, rng)
+                taken += self._serve(lane, self._instance_per_s * speed, 1, worked_s)
         left = self.count
         self.backlogged = left > EPSILON
         self._handle(waiting - left)
@@ -188,14 +206,11 @@ class SimulatedOperator:
             for name, ratio in self._live
         ]
 
-    @staticmethod
-    def _serve(
-        lane: Cohorts, rate_per_s: float, servers: int, worked_s: float, rng: np.random.Generator | None
-    ) -> list[Cohort]:
-        if rng is None:
+    def _serve(self, lane: Cohorts, rate_per_s: float, servers: int, worked_s: float) -> list[Cohort]:
+        if self._rng is None:
             return lane.pop(rate_per_s * worked_s)
         active = min(lane.count, servers) / servers
-        return lane.pop(float(rng.poisson(rate_per_s * active * worked_s)))
+        return lane.pop(float(self._rng.poisson(rate_per_s * active * worked_s)))
 
     def desired_usage(self, step_s: float) -> float:
         """The share of its time that an instance would work if it had a whole slot."""

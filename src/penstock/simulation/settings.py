@@ -37,9 +37,10 @@ class WorldSettings:
     """Everything else about the world. `failures` are (time, worker) pairs; the worker is replaced after its start-up.
 
     `stochastic` draws Poisson arrivals and exponential service times; otherwise the flow is even. Either way times are
-    right to within a step, and queues to within what arrives in one. `noise` is the relative standard deviation
-    of what the monitor reports, `monitor_delay_s` how old it is when it does. `dispatch` is `shortest-queue` (instances share one queue) or `hashed` (each has its own, by key).
-    `queue_limit` bounds every operator's queue; what does not fit is lost.
+    right to within a step, and queues to within what arrives in one. `noise` is the relative standard deviation of
+    what the monitor reports, `monitor_delay_s` how old it is when it does. `dispatch` is `shortest-queue` (instances
+    share one queue) or `hashed` (each has its own, by key). `queue_limit` bounds every operator's
+    queue; what does not fit is lost.
     """
 
     seed: int = 0

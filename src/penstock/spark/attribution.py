@@ -1,13 +1,14 @@
 """Which operator a stage's work belongs to, and what each operator did in a handful of batches.
 
 Stages are joined to operators through the marks of the plan (see `markers`): the `OUT` mark of an operator lies in a
-generated stage of the plan that runs in the operator's own stage. Where the marks do not fit the batch at hand (a source
-without new data changes the plan), stages are counted off in order of flow, which is exact for a chain of operators.
+generated stage of the plan that runs in the operator's own stage. Where the marks do not fit the batch at hand (a
+source without new data changes the plan), stages are counted off in order of flow, which is exact for a chain.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from penstock.model import Topology
 from penstock.spark.compiler import SegmentPlan
@@ -69,36 +70,59 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """The operators for which a stage works, in equal parts. Unless it is their `own` stage, its rows are not theirs."""
+
+    operators: tuple[str, ...]
+    own: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
-    """What one operator did: useful seconds, rows it read and wrote across exchanges, and its last stage."""
+    """What one operator did: useful seconds, rows that its own stages read and wrote, and the last of these.
 
-    busy_s: float
-    read_rows: int
-    written_rows: int
-    last: StageRecord
+    `alone` says that its stages are not shared: otherwise rows are those of all who share them.
+    """
+
+    busy_s: float = 0.0
+    read_rows: int = 0
+    written_rows: int = 0
+    last: StageRecord | None = None
     alone: bool = True
-    """Whether its stages are its own; otherwise rows across exchanges are those of all who share them."""
+
+    def plus(self, stage: StageRecord, share: Share) -> "Work":
+        """This and what a stage has done for the operator."""
+        busy_s = self.busy_s + stage.run_s / len(share.operators)
+        if not share.own:
+            return replace(self, busy_s=busy_s)
+        return Work(
+            busy_s,
+            self.read_rows + stage.read_rows,
+            self.written_rows + stage.written_rows,
+            stage,
+            self.alone and len(share.operators) == 1,
+        )
 
 
-Owners = Mapping[int, tuple[str, ...]]
-"""The operators to which each stage belongs."""
+Owners: TypeAlias = Mapping[int, Share]
+"""For whom each stage works."""
 
 
 def stage_owners(
     stages: Sequence[StageRecord], codegens: Mapping[int, frozenset[int]], sample: Sample | None, flow: Flow
 ) -> Owners:
-    """To whom the stages of one batch belong; empty if that cannot be told."""
+    """For whom the stages of one batch work; empty if that cannot be told."""
     numbers = sorted({stage.stage for stage in stages})
-    if len(flow.operators) == 1:
-        return dict.fromkeys(numbers, flow.operators)
+    owners: dict[int, tuple[str, ...]] = {}
     if sample is not None and sample.stages == len(numbers):
-        marked = _marked_owners(numbers, codegens, sample, flow)
-        if any(marked.values()):
-            return _with_unmarked(marked, flow)
-    if len(numbers) == len(flow.stages):
-        counted = {number: () if name is None else (name,) for number, name in zip(numbers, flow.stages, strict=True)}
-        return _with_unmarked(counted, flow)
-    return {}
+        owners = _marked_owners(numbers, codegens, sample, flow)
+    if not any(owners.values()) and len(numbers) == len(flow.stages):
+        owners = {
+            number: (name,) if name is not None else () for number, name in zip(numbers, flow.stages, strict=True)
+        }
+    if not any(owners.values()) and len(flow.operators) == 1:
+        owners = {number: flow.operators if number == numbers[-1] else () for number in numbers}
+    return _with_unowned(owners, flow) if any(owners.values()) else {}
 
 
 def _marked_owners(
@@ -115,36 +139,25 @@ def _marked_owners(
     return owners
 
 
-def _with_unmarked(owners: dict[int, tuple[str, ...]], flow: Flow) -> Owners:
-    """Stages without an operator read a channel, for those it feeds, or come from the sink, behind the last operator."""
-    last = max((number for number, names in owners.items() if names), default=-1)
-    readers = flow.readers or flow.operators[:1]
-    return {number: names or (readers if number < last else flow.operators[-1:]) for number, names in owners.items()}
+def _with_unowned(owners: Mapping[int, tuple[str, ...]], flow: Flow) -> Owners:
+    """A stage of no operator reads a channel, for those it feeds, or comes from the sink, for the last operator."""
+    last = max(number for number, names in owners.items() if names)
+    before, behind = Share(flow.readers or flow.operators[:1], own=False), Share(flow.operators[-1:], own=False)
+    return {
+        number: Share(names) if names else (before if number < last else behind) for number, names in owners.items()
+    }
 
 
 def work_of(batches: Iterable[tuple[Sequence[StageRecord], Owners]]) -> dict[str, Work]:
-    """What every operator did in some batches. A stage of several operators counts for each in equal parts."""
+    """What every operator did in some batches, given in the order in which they ran."""
     done: dict[str, Work] = {}
     for stages, owners in batches:
         for stage in stages:
-            names = owners.get(stage.stage, ())
-            for name in names:
-                done[name] = _added(done.get(name), stage, len(names))
+            share = owners.get(stage.stage)
+            for name in share.operators if share is not None else ():
+                assert share is not None
+                done[name] = done.get(name, Work()).plus(stage, share)
     return done
-
-
-def _added(work: Work | None, stage: StageRecord, owners: int) -> Work:
-    busy_s = stage.run_s / owners
-    if work is None:
-        return Work(busy_s, stage.read_rows, stage.written_rows, stage, owners == 1)
-    last = max(work.last, stage, key=lambda record: (record.stage, record.attempt))
-    return Work(
-        work.busy_s + busy_s,
-        work.read_rows + stage.read_rows,
-        work.written_rows + stage.written_rows,
-        last,
-        work.alone and owners == 1,
-    )
 
 
 def covered_s(stages: Iterable[StageRecord]) -> float:

@@ -68,7 +68,7 @@ class _Builder:
         number = self._graph.listed.index(node.name)
         if node.stateful:
             return mark(frame, number, Side.IN)
-        spread = _spread(node, frame)
+        spread = _spread(node, number, frame)
         if node.name in self._plan.pinned:
             return mark(frame.repartition(self._parallelism[node.name], spread), number, Side.IN)
         # The mark stands between the two, or else the optimizer would take the coalesce for all that is asked for.
@@ -91,18 +91,19 @@ def _union(frames: "list[DataFrame]") -> "DataFrame":
     return united
 
 
-def _spread(node: OperatorNode, frame: "DataFrame") -> "Column":
+def _spread(node: OperatorNode, number: int, frame: "DataFrame") -> "Column":
     """By what rows are spread over instances: the key, the event's number, or all that a row holds.
 
-    It depends on nothing but the row, so that a task that is tried again sends every row where it went before. The hash
-    keeps Spark from taking this exchange for the one that a stateful operator behind it needs.
+    It depends on nothing but the row, so that a task that is tried again sends every row where it went before. Hashing
+    it together with the operator's number keeps Spark from taking this exchange for the one that the operator before
+    it had, or that a stateful operator behind it needs, and leaving one of them out.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
     columns = node.key or ((EVENT_ID,) if EVENT_ID in frame.columns else _hashable(frame))
     if not columns:
         raise InvalidModel(f"Operator '{node.name}' gets no column by which rows can be spread; give it a key.")
-    return F.xxhash64(*(F.col(f"`{column}`") for column in columns))
+    return F.xxhash64(F.lit(number), *(F.col(f"`{column}`") for column in columns))
 
 
 def _hashable(frame: "DataFrame") -> tuple[str, ...]:

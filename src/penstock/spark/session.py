@@ -154,10 +154,11 @@ def _limit(cluster: SparkCluster, executors: int | None) -> int | None:
 
 
 def _bring_executors(spark: "SparkSession", cluster: SparkCluster, limit: int | None) -> None:
-    from penstock.spark import internals
+    from penstock.spark.internals import kill_executors, set_total_executors
+    from penstock.spark.status import StatusReader
 
     if limit is not None:
-        internals.set_total_executors(spark, limit)
+        set_total_executors(spark, limit)
     cluster.release_executors()
     wait_for_executors(spark, limit or 1)
     if limit is None or cluster.private:
@@ -166,8 +167,8 @@ def _bring_executors(spark: "SparkSession", cluster: SparkCluster, limit: int | 
         # Such a master has started as many as may be; those that are still on their way must be seen to be ended.
         with suppress(ActionFailed):
             wait_for_executors(spark, cluster.max_executors, _SURPLUS_TIMEOUT_S)
-    surplus = sorted(internals.executors(spark), key=lambda executor: int(executor.id))[limit:]
-    internals.kill_executors(spark, [executor.id for executor in surplus])
+    youngest_last = sorted(StatusReader(spark).executors(), key=lambda executor: executor.added_at_s)
+    kill_executors(spark, [executor.name for executor in youngest_last[limit:]])
 
 
 def _settings(cluster: SparkCluster, app_name: str, folder: Path) -> dict[str, str]:

@@ -1,0 +1,262 @@
+"""The two stages of ELYSIUM's Algorithm 1, for every policy that uses them: instances first, then workers.
+
+Both ask an `Estimator`, so any number of instances and workers can change in one decision.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.analysis import make_up_for_limits
+from penstock.model import Expected, Objectives, Parallelism, Topology, View
+from penstock.profiling import Estimator, Loads, round_robin
+
+DRAINING = 0.95
+"""How busy instances and workers may be while a backlog is worked off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Shares of time: an instance is in stress above `core_max` and idle below `core_min`, a worker in stress above
+    `cpu_max`."""
+
+    core_min: float
+    core_max: float
+    cpu_max: float
+
+    @classmethod
+    def of(
+        cls, objectives: Objectives, core_min: float | None, core_max: float | None, cpu_max: float | None
+    ) -> "Thresholds":
+        """Those given, and those of the objectives for the rest."""
+        return cls(
+            objectives.core_min if core_min is None else core_min,
+            objectives.core_max if core_max is None else core_max,
+            objectives.cpu_max if cpu_max is None else cpu_max,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What each application must take in at its sources, and how busy that may make instances and workers."""
+
+    sources: Loads
+    core: float
+    cpu: float
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Operators that take turns (one alone, if it does not), and how busy their slots would be."""
+
+    application: str
+    operators: tuple[str, ...]
+    usage: float
+
+
+class Assessment:
+    """What one view needs. `loads` must all be carried; the first is the load itself, others add backlog to it."""
+
+    def __init__(self, view: View, estimator: Estimator, thresholds: Thresholds, loads: Sequence[Load]) -> None:
+        self._view = view
+        self._estimator = estimator
+        self._thresholds = thresholds
+        self._loads = loads
+        self._rates = [
+            {name: estimator.operator_input_rates(name, sources) for name, sources in load.sources.items()}
+            for load in loads
+        ]
+
+    @property
+    def knows_usage(self) -> bool:
+        """Whether the usage of any operator can be estimated."""
+        return any(
+            rate == 0 or (rate is not None and name in self._estimator.profiles[application].usage.operators)
+            for application, rates in self._rates[0].items()
+            for name, rate in rates.items()
+        )
+
+    def instances(self, eager: bool = False) -> dict[str, dict[str, int]]:
+        """Instances of every operator (stage 1).
+
+        An operator in stress gets the fewest with which it is not, an idle one gives up what it does not need, any
+        other stays as it is; with `eager` it too gets the fewest, as Algorithm 1 has it.
+        """
+        result = {name: dict(operators) for name, operators in self._view.requested.parallelism.items()}
+        for application in self._loads[0].sources:
+            topology = self._view.topologies[application]
+            for segment in topology.all_segments:
+                current = {name: result[application][name] for name in segment}
+                result[application].update(self._segment(topology, current, eager))
+        return result
+
+    def _segment(self, topology: Topology, current: Mapping[str, int], eager: bool) -> dict[str, int]:
+        needs: dict[str, int] = {}
+        stressed = False
+        for load, rates in zip(self._loads, self._rates, strict=True):
+            usage = self._usage(topology.name, current, rates[topology.name])
+            stressed = stressed or (usage is not None and usage > load.core)
+            for name, need in self._needs(topology, tuple(current), rates[topology.name], load.core).items():
+                needs[name] = max(need, needs.get(name, 1))
+        usage = self._usage(topology.name, current, self._rates[0][topology.name])
+        if eager:
+            return needs
+        if stressed:
+            return {name: max(need, current[name]) for name, need in needs.items()}
+        if usage is not None and usage < self._thresholds.core_min:
+            return {name: topology.operator(name).clip(min(need, current[name])) for name, need in needs.items()}
+        return {}
+
+    def _usage(self, application: str, current: Mapping[str, int], rates: Mapping[str, float | None]) -> float | None:
+        """How busy the slots of one segment are: the sum of what its members do in turn; None if one is unknown."""
+        total = 0.0
+        for name, instances in current.items():
+            rate = rates[name]
+            usage = None if rate is None else self._estimator.instance_usage(application, name, rate, instances)
+            if usage is None:
+                return None
+            total += usage * self._share(application, name, len(current))
+        return total
+
+    def _share(self, application: str, name: str, members: int) -> float:
+        known = self._estimator.profiles[application].usage.operators.get(name)
+        return 1.0 if members == 1 or known is None else known.share
+
+    def _needs(
+        self, topology: Topology, segment: tuple[str, ...], rates: Mapping[str, float | None], most: float
+    ) -> dict[str, int]:
+        """The fewest instances of each operator that are at most `most` busy, within its bounds."""
+        found: dict[str, int] = {}
+        exact: dict[str, float] = {}
+        for name in segment:
+            limit, rate = topology.operator(name).max_parallelism, rates[name]
+            usages = None if rate is None else self._estimator.instance_usages(topology.name, name, rate, limit)
+            if usages is None:
+                continue
+            fits = np.flatnonzero(usages <= most + 1e-9)
+            found[name] = int(fits[0]) + 1 if fits.size else limit
+            exact[name] = found[name] if fits.size else limit * float(usages[-1]) / most
+        if len(segment) > 1 and any(exact[name] > found[name] for name in found):
+            # A member that may not have what it needs takes longer than its turn; the others must make up for it.
+            shares = {name: self._share(topology.name, name, len(segment)) for name in found}
+            limits = {name: topology.operator(name).max_parallelism for name in found}
+            for name, need in make_up_for_limits(exact, shares, limits).items():
+                found[name] = limits[name] if need > limits[name] else math.ceil(need - 1e-9)
+        return {name: topology.operator(name).clip(need) for name, need in found.items()}
+
+    def workers(self, parallelism: Parallelism, spare: float = 0.0) -> int:
+        """The fewest workers on which none is in stress under any of the loads (stage 2).
+
+        As long as something is not known, none are given up. Workers are given up only when that would be right even
+        if the load were higher by the share `spare`.
+        """
+        current = self._view.requested.workers
+        wanted = self._fewest(parallelism, 1.0)
+        if wanted >= current:
+            return wanted
+        if self._is_unknown():
+            return current
+        return min(current, self._fewest(parallelism, 1.0 + spare)) if spare else wanted
+
+    def _fewest(self, parallelism: Parallelism, factor: float) -> int:
+        view = self._view
+        scaled = [_times(load.sources, factor) for load in self._loads]
+        own = [self._estimator.own_usages(sources, parallelism) for sources in scaled]
+        fewest = min(view.objectives.min_workers, view.max_workers)
+        for workers in range(fewest, view.max_workers):
+            allocation = round_robin(view.topologies, parallelism, workers)
+            if all(
+                float(self._estimator.worker_usages(allocation, usages).max()) <= load.cpu + 1e-9
+                and self._waves(parallelism, workers, usages) <= load.cpu + 1e-9
+                for load, usages in zip(self._loads, own, strict=True)
+            ):
+                return workers
+        return view.max_workers
+
+    def _waves(
+        self, parallelism: Parallelism, workers: int, own: Mapping[tuple[str, str], float]
+    ) -> float:
+        """How busy the busiest fused segment is: with fewer slots than instances its stages run in several waves."""
+        topologies = self._view.topologies
+        if not any(topology.segments for topology in topologies.values()):
+            return 0.0
+        slots = self._view.cluster.slots(workers)
+        wanted = {name: topology.slots(parallelism[name]) for name, topology in topologies.items()}
+        part = min(1.0, slots / max(1, sum(wanted.values())))
+        busiest = 0.0
+        for application, topology in topologies.items():
+            own_slots = max(1.0, wanted[application] * part)
+            for segment in topology.segments:
+                turns = (
+                    own.get((application, name), 0.0) * math.ceil(parallelism[application][name] / own_slots - 1e-9)
+                    for name in segment
+                )
+                busiest = max(busiest, sum(turns))
+        return busiest
+
+    def _is_unknown(self) -> bool:
+        """Whether some operator's work cannot be estimated."""
+        loads = self._loads[0].sources
+        if set(loads) < set(self._view.topologies):
+            return True
+        known = self._estimator.own_usages(loads, self._view.requested.parallelism)
+        return any((name, o) not in known for name, topology in self._view.topologies.items() for o in topology.names)
+
+    def busiest(self, parallelism: Parallelism) -> Segment | None:
+        """The segment whose slots are busiest under the load itself."""
+        segments = []
+        for application in self._loads[0].sources:
+            for members in self._view.topologies[application].all_segments:
+                current = {name: parallelism[application][name] for name in members}
+                usage = self._usage(application, current, self._rates[0][application])
+                if usage is not None:
+                    segments.append(Segment(application, members, usage))
+        return max(segments, key=lambda segment: segment.usage, default=None)
+
+    def expected(self, parallelism: Parallelism, workers: int) -> Expected:
+        """The promise: all that arrives is handled, unless bounds or slots do not allow it."""
+        sources = self._loads[0].sources
+        own = self._estimator.own_usages(sources, parallelism)
+        allocation = round_robin(self._view.topologies, parallelism, workers)
+        crowding = float(self._estimator.worker_usages(allocation, own).max())
+        throughput: dict[str, float] = {}
+        usage: dict[str, float] = {}
+        for application, rates in sources.items():
+            given = parallelism[application]
+            members = self._view.topologies[application].all_segments
+            usages = (self._usage(application, {n: given[n] for n in m}, self._rates[0][application]) for m in members)
+            reached = 1.0 / max(1.0, crowding, *(u for u in usages if u is not None))
+            throughput[application] = reached * _total(rates.values())
+            known = [(o, own[application, o]) for o in given if (application, o) in own]
+            instances = sum(given[o] for o, _ in known)
+            usage[application] = reached * sum(given[o] * u for o, u in known) / instances if instances else 0.0
+        return Expected(throughput, usage)
+
+
+def total_per_s(sources: Mapping[str, float | None]) -> float:
+    """What arrives at all sources together, as far as it is known."""
+    return _total(sources.values())
+
+
+def scaled_to(sources: Mapping[str, float | None], total: float) -> dict[str, float | None]:
+    """The sources with `total` events per second in all, in the same proportions (equal ones where nothing arrives)."""
+    now = total_per_s(sources)
+    if now > 0:
+        return {name: None if rate is None else rate * total / now for name, rate in sources.items()}
+    known = [name for name, rate in sources.items() if rate is not None]
+    return {name: None if rate is None else total / len(known) for name, rate in sources.items()}
+
+
+def _times(sources: Loads, factor: float) -> Loads:
+    if factor == 1.0:
+        return sources
+    return {
+        name: {source: None if rate is None else rate * factor for source, rate in rates.items()}
+        for name, rates in sources.items()
+    }
+
+
+def _total(rates: Iterable[float | None]) -> float:
+    return sum(rate for rate in rates if rate is not None)
