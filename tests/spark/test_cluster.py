@@ -138,7 +138,8 @@ def test_a_session_on_a_foreign_cluster_gives_back_what_it_did_not_ask_for(
     with EmbeddedCluster(tmp_path / "cluster", executors=2, workers=2) as foreign:
         foreign.release_executors()
         with ExternalCluster(foreign.master, max_executors=2) as cluster:
-            spark = start_session(cluster, "visitor", tmp_path / "driver", executors=1)
+            memory = {"spark.executor.memory": foreign.memory}
+            spark = start_session(cluster, "visitor", tmp_path / "driver", memory, executors=1)
             try:
                 assert eventually(lambda: registered(spark) == 1)
                 assert spark.range(100).count() == 100

@@ -1,6 +1,7 @@
 """Where operators run and with how many replicas: problems, solvers, and the evaluator that judges their answers."""
 
 from penstock.placement.evaluator import Evaluation, evaluate
+from penstock.placement.ilp import solve_ilp
 from penstock.placement.problem import (
     AvailabilityModel,
     Bounds,
@@ -19,6 +20,12 @@ from penstock.placement.problem import (
 from penstock.placement.problem_file import parse_problem, problem_document, read_problem
 from penstock.placement.registry import SOLVERS, Budget, SolverInfo, register, solver
 from penstock.placement.result import Answer, Result, Status, WrongAnswer
+
+register(
+    SolverInfo(
+        "ilp", "the integer programme of the thesis, literally, with HiGHS", solve_ilp, replication=True, current=True
+    )
+)
 
 __all__ = [
     "SOLVERS",

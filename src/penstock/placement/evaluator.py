@@ -96,7 +96,7 @@ class Evaluator:
         before = [-1] * instance.operators
         for operator in instance.problem.order:
             arrivals[operator] += self._latency_ms(operator, counts[operator])
-            for stream in self._outgoing[operator]:
+            for stream in instance.outgoing[operator]:
                 head = int(instance.heads[stream])
                 arrival = arrivals[operator] + self._delay_ms(counts[operator], counts[head])
                 if before[head] < 0 or arrival > arrivals[head]:
@@ -105,11 +105,6 @@ class Evaluator:
         while before[path[-1]] >= 0:
             path.append(before[path[-1]])
         return float(arrivals.max()), tuple(reversed(path))
-
-    @cached_property
-    def _outgoing(self) -> list[list[int]]:
-        tails = self.instance.tails
-        return [np.flatnonzero(tails == operator).tolist() for operator in range(self.instance.operators)]
 
     def _latency_ms(self, operator: int, row: Ints) -> float:
         """Latency of the slowest replica (6.1)."""

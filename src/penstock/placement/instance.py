@@ -1,7 +1,7 @@
 """A problem as arrays: operators, nodes and streams by position instead of by name."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,16 @@ class Instance:
     def streams(self) -> int:
         """How many streams there are."""
         return len(self.tails)
+
+    @cached_property
+    def outgoing(self) -> tuple[tuple[int, ...], ...]:
+        """The streams that leave every operator."""
+        return tuple(tuple(np.flatnonzero(self.tails == operator).tolist()) for operator in range(self.operators))
+
+    @cached_property
+    def incoming(self) -> tuple[tuple[int, ...], ...]:
+        """The streams that reach every operator."""
+        return tuple(tuple(np.flatnonzero(self.heads == operator).tolist()) for operator in range(self.operators))
 
     def pinned(self, operator: int) -> int | None:
         """The only node on which `operator` can run, or None."""

@@ -108,7 +108,7 @@ def _longest_ms(instance: Instance, delays: list[Range], end: int) -> float:
             continue
         arrivals[operator] += float(finite.max() / speeds.min() if end else finite.min() / speeds.max())
         longest = max(longest, arrivals[operator])
-        for stream in np.flatnonzero(instance.tails == operator):
+        for stream in instance.outgoing[operator]:
             head = int(instance.heads[stream])
             arrivals[head] = max(arrivals[head], arrivals[operator] + delays[stream][end])
     return longest

@@ -21,6 +21,21 @@ WEIGHT_TOLERANCE = 0.01
 """How far the weights may be from one in sum: thirds are often written as 0.33."""
 
 
+def _check_unique(kind: str, names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InvalidModel(f"There is more than one {kind} '{name}'; name each once.")
+        seen.add(name)
+
+
+def _check_not_negative(value: Any, whose: str) -> None:
+    for item in fields(value):
+        number = getattr(value, item.name)
+        if isinstance(number, float | int) and not 0 <= number < math.inf:
+            raise InvalidModel(f"The {item.name} of {whose} is {number:g}; it must be a number that is not negative.")
+
+
 class NetworkMetric(StrEnum):
     """What the network is judged by (thesis, equations 4.19 to 4.21)."""
 
@@ -331,18 +346,3 @@ class Problem:
         if self.availability_model is not None:
             return self.availability_model
         return AvailabilityModel.NODES if self.replicates else AvailabilityModel.OPERATORS
-
-
-def _check_unique(kind: str, names: Sequence[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InvalidModel(f"There is more than one {kind} '{name}'; name each once.")
-        seen.add(name)
-
-
-def _check_not_negative(value: Any, whose: str) -> None:
-    for item in fields(value):
-        number = getattr(value, item.name)
-        if isinstance(number, float | int) and not 0 <= number < math.inf:
-            raise InvalidModel(f"The {item.name} of {whose} is {number:g}; it must be a number that is not negative.")

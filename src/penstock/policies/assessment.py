@@ -5,7 +5,7 @@ Both ask an `Estimator`, so any number of instances and workers can change in on
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class Load:
     sources: Loads
     core: float
     cpu: float
+    spare: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Assessment:
             for name, rate in rates.items()
         )
 
-    def instances(self, eager: bool = False) -> dict[str, dict[str, int]]:
+    def instances(self, eager: bool = False, shrink: bool = True) -> dict[str, dict[str, int]]:
         """Instances of every operator (stage 1).
 
         An operator in stress gets the fewest with which it is not, an idle one gives up what it does not need, any
@@ -89,23 +90,23 @@ class Assessment:
             topology = self._view.topologies[application]
             for segment in topology.all_segments:
                 current = {name: result[application][name] for name in segment}
-                result[application].update(self._segment(topology, current, eager))
+                result[application].update(self._segment(topology, current, eager, shrink))
         return result
 
-    def _segment(self, topology: Topology, current: Mapping[str, int], eager: bool) -> dict[str, int]:
+    def _segment(self, topology: Topology, current: Mapping[str, int], eager: bool, shrink: bool) -> dict[str, int]:
         needs: dict[str, int] = {}
         stressed = False
         for load, rates in zip(self._loads, self._rates, strict=True):
             usage = self._usage(topology.name, current, rates[topology.name])
             stressed = stressed or (usage is not None and usage > load.core)
-            for name, need in self._needs(topology, tuple(current), rates[topology.name], load.core).items():
+            for name, need in self._needs(topology, tuple(current), rates[topology.name], load.core / (1+load.spare.get(topology.name,0))).items():
                 needs[name] = max(need, needs.get(name, 1))
         usage = self._usage(topology.name, current, self._rates[0][topology.name])
         if eager:
             return needs
         if stressed:
             return {name: max(need, current[name]) for name, need in needs.items()}
-        if usage is not None and usage < self._thresholds.core_min:
+        if shrink and usage is not None and usage < self._thresholds.core_min:
             return {name: topology.operator(name).clip(min(need, current[name])) for name, need in needs.items()}
         return {}
 

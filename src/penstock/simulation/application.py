@@ -92,7 +92,7 @@ class SimulatedApplication:
             idle_s = min(step_s, max(0.0, self.paused_until_s[index] - now_s))
             paused_s = max(paused_s, idle_s)
             if isinstance(unit, FusedSegment):
-                self._run_batches(unit, now_s + idle_s, now_s + step_s, slot_share)
+                self._run_batches(unit, (now_s, now_s + idle_s, now_s + step_s), slot_share)
             elif idle_s < step_s:
                 self._run_operator(unit, now_s, step_s - idle_s)
         self.window.paused_s += paused_s
@@ -117,19 +117,21 @@ class SimulatedApplication:
         for downstream, cohorts in operator.hand_on(taken):
             self._deliver(operator.name, downstream, cohorts, now_s, service_s)
 
-    def _run_batches(self, segment: FusedSegment, from_s: float, until_s: float, slot_share: float) -> None:
-        from_s = max(from_s, self._commit_if_due(segment, until_s))
+    def _run_batches(self, segment: FusedSegment, step: tuple[float, float, float], slot_share: float) -> None:
+        """Let batches end and begin in a step, given by its start, the end of the pause in it, and its end."""
+        now_s, from_s, until_s = step
+        from_s = max(from_s, self._commit_if_due(segment, now_s, until_s))
         if not segment.running and from_s < until_s and slot_share > 0:
             segment.start(from_s, slot_share)
-            self._commit_if_due(segment, until_s)
+            self._commit_if_due(segment, now_s, until_s)
 
-    def _commit_if_due(self, segment: FusedSegment, until_s: float) -> float:
+    def _commit_if_due(self, segment: FusedSegment, now_s: float, until_s: float) -> float:
         """Commit a batch that ends by `until_s`, and return when it ended; 0 if none does."""
         ends_s = segment.ends_s
         if ends_s is None or ends_s > until_s:
             return 0.0
         for name, downstream, cohorts in segment.finish():
-            self._deliver(name, downstream, cohorts, ends_s, 0.0)
+            self._deliver(name, downstream, cohorts, now_s, ends_s - now_s)
         return ends_s
 
     def _deliver(

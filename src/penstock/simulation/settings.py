@@ -62,3 +62,7 @@ class WorldSettings:
             raise InvalidModel(f"Dispatch is 'shortest-queue' or 'hashed', not '{self.dispatch}'.")
         if min(self.batch_overhead_s, self.start_up_s, self.monitor_delay_s, self.noise) < 0:
             raise InvalidModel("Batch overhead, start-up time, monitor delay and noise must not be negative.")
+        if self.queue_limit is not None and self.queue_limit < 0:
+            raise InvalidModel("The limit of the queues must not be negative.")
+        if self.seed < 0:
+            raise InvalidModel(f"The seed must not be negative, but it is {self.seed}.")

@@ -79,12 +79,12 @@ class Workers:
 
     def share(self, operators: Mapping[tuple[str, str], SimulatedOperator], step_s: float) -> None:
         """Set every instance's speed: its worker's, less what others on a crowded worker take."""
-        demand = dict.fromkeys((worker.name for worker in self.alive), 0.0)
+        demands: dict[str, list[float]] = {worker.name: [] for worker in self.alive}
         for key, placed in self.hosts.items():
             usage = operators[key].desired_usage(step_s)
             for host in placed:
-                demand[host] += usage
-        speed = {w.name: w.speedup * min(1.0, w.slots / max(demand[w.name], 1e-9)) for w in self.alive}
+                demands[host].append(usage)
+        speed = {w.name: w.speedup * _fair_part(w.slots, demands[w.name]) for w in self.alive}
         pace = {worker.name: worker.speedup for worker in self.alive}
         for key, operator in operators.items():
             hosts = self.hosts.get(key, ())
@@ -97,3 +97,14 @@ class Workers:
         """Mean network delay between the instances of two operators."""
         pairs = [(u, v) for u in self.hosts.get(upstream, ()) for v in self.hosts.get(downstream, ())]
         return sum(self._cluster.delay_s(u, v) for u, v in pairs) / len(pairs) if pairs else 0.0
+
+
+def _fair_part(slots: int, demands: Sequence[float]) -> float:
+    """The most that each may have of a slot, so that those who want less get it and the others share the rest."""
+    left = float(slots)
+    for served, demand in enumerate(sorted(demands)):
+        others = len(demands) - served
+        if demand * others > left:
+            return left / others
+        left -= demand
+    return 1.0

@@ -71,7 +71,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The operators for which a stage works, in equal parts. Unless it is their `own` stage, its rows are not theirs."""
+    """The operators for which a stage works, in equal parts. If it is not their `own`, its rows are not theirs."""
 
     operators: tuple[str, ...]
     own: bool = True

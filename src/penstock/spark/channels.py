@@ -18,11 +18,12 @@ from penstock.spark.positions import Position
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
 _PREFIX = "batch-"
 _POSITION = "_position.json"
 _WATERMARK = "spark.watermarkDelayMs"
+_LAST_INSTANT = "_last_instant"
 _KEPT_BATCHES = 10
 
 
@@ -88,7 +89,7 @@ class Channel(BatchFolders):
         stream = reader.parquet(str(self.folder / f"{_PREFIX}*"))
         for field in self.schema.fields:
             if _WATERMARK in field.metadata:
-                stream = stream.withWatermark(field.name, f"{field.metadata[_WATERMARK]} milliseconds")
+                stream = _with_watermark(stream, field)
         return stream
 
     def tidy(self, consumed: int) -> int:
@@ -103,6 +104,22 @@ def batch_number(folder: str | None) -> int | None:
     """The number of the batch in a folder of that name; None if it holds no batch."""
     digits = (folder or "").removeprefix(_PREFIX)
     return int(digits) if digits.isdigit() else None
+
+
+def _with_watermark(stream: "DataFrame", field: "StructField") -> "DataFrame":
+    """The stream with the watermark that a column had on the writer's side."""
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.types import StructType
+
+    delay = f"{field.metadata[_WATERMARK]} milliseconds"
+    if not isinstance(field.dataType, StructType):
+        return stream.withWatermark(field.name, delay)
+    # Spark cannot watch the time of a window itself, but it can watch the window's last instant and then be told, as its
+    # own function `window` does, that the window follows it.
+    last = F.col(f"`{field.name}`.end") - F.expr("INTERVAL 1 MICROSECOND")
+    watched = stream.withColumn(_LAST_INSTANT, last).withWatermark(_LAST_INSTANT, delay)
+    window = F.col(f"`{field.name}`").alias(field.name, metadata=field.metadata)
+    return watched.select(*(window if name == field.name else F.col(f"`{name}`") for name in stream.columns))
 
 
 def _without_metadata(schema: "StructType") -> "StructType":

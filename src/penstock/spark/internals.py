@@ -173,7 +173,7 @@ def finish_and_stop(query: "StreamingQuery", timeout_s: float) -> bool:
         # Between batches this wakes the thread that waits for the next trigger; after the deadline it kills the batch.
         query.stop()
         _ended(execution, _STOP_GRACE_S)
-    begun, committed = _batches(execution)
+    begun, committed = batches_of(execution)
     return begun == committed
 
 
@@ -190,7 +190,7 @@ def _end_at_boundary(execution: Any, deadline: float) -> bool:
     while time.monotonic() < deadline and thread.isAlive():
         lock.lock()
         try:
-            begun, committed = _batches(execution)
+            begun, committed = batches_of(execution)
             if begun != committed:
                 _wait_for_commit(lock, thread, deadline)
                 state.set(terminated)
@@ -235,7 +235,7 @@ def _hold(execution: Any, deadline: float, held: list[Any]) -> bool:
         return False
     held.append(lock)
     while thread.isAlive():
-        begun, committed = _batches(execution)
+        begun, committed = batches_of(execution)
         if begun == committed:
             return True
         _wait_for_commit(lock, thread, deadline)
@@ -274,7 +274,7 @@ def _ended(execution: Any, timeout_s: float) -> bool:
     return not thread.isAlive()
 
 
-def _batches(execution: Any) -> tuple[int | None, int | None]:
+def batches_of(execution: Any) -> tuple[int | None, int | None]:
     """The last batch begun and the last committed, as the query's own logs have them."""
     begun, committed = execution.offsetLog().getLatestBatchId(), execution.commitLog().getLatestBatchId()
     return (

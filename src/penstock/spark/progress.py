@@ -249,6 +249,11 @@ def _executor(entry: Mapping[str, Any]) -> ExecutorRecord:
     )
 
 
+def parse_stage_executors(text: str) -> dict[str, int]:
+    """Tasks that each executor has finished, from the summary of one stage by executor."""
+    return {str(name): int(entry["succeededTasks"]) for name, entry in _loads(text).items()}
+
+
 def parse_heaviest(text: str) -> HeaviestTask:
     """The heaviest task of a stage from a summary of its tasks that holds only the highest quantile."""
     summary = _loads(text)

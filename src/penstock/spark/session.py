@@ -138,7 +138,10 @@ def wait_for_executors(spark: "SparkSession", count: int, timeout_s: float = _EX
     deadline = time.monotonic() + timeout_s
     while (seen := _registered_executors(spark)) < count:
         if time.monotonic() > deadline:
-            raise ActionFailed(f"Only {seen} of {count} executors came up within {timeout_s:g} s.")
+            raise ActionFailed(
+                f"Only {seen} of {count} executors came up within {timeout_s:g} s; "
+                "see whether the cluster has the cores and the memory for them."
+            )
         time.sleep(_POLL_S)
 
 

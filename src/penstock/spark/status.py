@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.spark.internals import execution_of
+from penstock.spark.internals import batches_of, execution_of
 from penstock.spark.progress import (
     BatchProgress,
     ExecutorRecord,
@@ -16,6 +16,7 @@ from penstock.spark.progress import (
     parse_filters,
     parse_heaviest,
     parse_progress,
+    parse_stage_executors,
     parse_stages,
 )
 
@@ -64,7 +65,9 @@ class StatusReader:
     def stages(self, since_s: float) -> tuple[StageRecord, ...]:
         """The stages that have finished since `since_s` (epoch), as far back as the store keeps them."""
         view = self._records.view(self._classes.forName(f"{_STATUS}.StageDataWrapper"))
-        return parse_stages(self._json(view.index("completionTime").first(int(since_s * 1000))))
+        # Numbers below this arrive in the JVM as another type, and no stage has ended before 1970-01-26.
+        since_ms = max(int(since_s * 1000), 2**31)
+        return parse_stages(self._json(view.index("completionTime").first(since_ms)))
 
     def codegens(self, first_stage: int) -> dict[int, frozenset[int]]:
         """For every stage from `first_stage` on, the numbers of the plan's generated stages that run in it."""
@@ -76,12 +79,15 @@ class StatusReader:
         summary = self._status.taskSummary(stage.stage, stage.attempt, self._quantiles)
         return parse_heaviest(self._json(summary.get())) if summary.isDefined() else None
 
+    def tasks_by_executor(self, stage: StageRecord) -> dict[str, int]:
+        """How many tasks of a finished stage each executor has run; empty if that is no longer kept."""
+        return parse_stage_executors(self._json(self._status.executorSummary(stage.stage, stage.attempt)))
+
     def marked_rows(self, query: "StreamingQuery") -> MarkedRows | None:
-        """How many rows passed each filter of the last finished batch; None before the second batch of a run."""
-        previous = execution_of(query).getLatestExecutionContext().previousContext()
-        if previous.isEmpty() or previous.get().executionPlan() is None:
+        """How many rows passed each filter of the last finished batch of this run; None before the first."""
+        context = _last_finished(execution_of(query))
+        if context is None:
             return None
-        context = previous.get()
         plan = parse_filters(self._json(self._plans.fromSparkPlan(context.executionPlan().executedPlan())))
         rows = [(node, self._accumulators.get(node.rows_accumulator)) for node in plan]
         return MarkedRows(
@@ -97,6 +103,19 @@ class StatusReader:
             names.add(name)
         ignored = getattr(jvm.com.fasterxml.jackson.annotation, "JsonIgnoreProperties$Value")
         self._mapper.configOverride(self._classes.forName(owner)).setIgnorals(ignored.forIgnoredProperties(names))
+
+
+def _last_finished(execution: Any) -> Any:
+    """The context of the last finished batch: while a batch runs that of the one before it, else the current one."""
+    context = execution.getLatestExecutionContext()
+    previous = context.previousContext()
+    if previous.isDefined():
+        context = previous.get()
+    else:
+        _, committed = batches_of(execution)
+        if committed is None or int(context.batchId()) > committed:
+            return None
+    return None if context.executionPlan() is None else context
 
 
 def batches_after(query: "StreamingQuery", batch: int | None) -> tuple[BatchProgress, ...]:

@@ -114,3 +114,24 @@ def test_nothing_is_judged_that_is_not_known(configuration: Setting, observation
     trial = Trial(0.0, configuration(), configuration(split=3), True, None, (whole,))
     assert judge(trial, (blind,), 0.1) is None
     assert judge(trial, (blind,), 0.1, patient=False) is None
+
+
+def test_a_patient_judge_looks_between_the_first_and_the_last_completion(
+    configuration: Setting, observation: Sight
+) -> None:
+    """Micro-batches longer than a window: 120 are completed in every other one, which is 80 per window at least."""
+    trial = Trial(10.0, configuration(), configuration(split=4), True, Expected({"words": 75.0}), ())
+    rates = (0.0, 120.0, 0.0, 120.0, 0.0, 0.0)
+    after = tuple(observation(40.0 + 10 * i, configuration(split=4), 100.0, rate) for i, rate in enumerate(rates))
+    found = judge(trial, after, 0.0)
+    assert found is not None
+    assert (found.verdict, found.because) == ("met", "words completes 80 of 100 events/s, as promised")
+    hasty = judge(trial, after, 0.0, patient=False)
+    assert hasty is not None
+    assert hasty.verdict == "short"
+
+
+def test_one_that_stood_still_before_the_change_is_not_blamed_on_it(configuration: Setting, observation: Sight) -> None:
+    stood = observation(10.0, configuration(), 100.0, 0.0, 500.0)
+    trial = Trial(10.0, configuration(), configuration(split=4), True, None, (stood,))
+    assert judge(trial, (observation(99.0, configuration(split=4), 100.0, 0.0, 900.0),), 0.1, patient=False) is None

@@ -1,0 +1,91 @@
+"""Rolling Top-K Words, the application T1 of ELYSIUM: the most frequent words of every minute of a stream of tweets."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from penstock.spark import phrases
+from penstock.spark.applications.parameters import check_known, positive, read
+from penstock.spark.applications.word_count import split_words
+from penstock.spark.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_BUCKETS = 16
+_LATENESS = "30 seconds"
+_RANKING = "place int, word string, count bigint"
+
+
+def top_words(parameters: Mapping[str, str]) -> Pipeline:
+    """Most frequent words of a stream of tweets (ELYSIUM T1). Parameters: k, window_s, max, sink.
+
+    As in the original every stage from the counter on keeps state. Words are counted per window; the intermediate
+    ranker finds the first `k` of a share of the words, the total ranker the first `k` of all. What they emit is the
+    ranking as it is now, whenever it changes; the last one of a window is final.
+    """
+    check_known("top-words", parameters, ("k", "window_s", "max", "sink"))
+    k, window_s, most = (
+        read(parameters, name, positive, default) for name, default in (("k", 10), ("window_s", 60), ("max", 4))
+    )
+
+    def counter(words: "DataFrame") -> "DataFrame":
+        return count_per_window(words, window_s)
+
+    def intermediate_ranker(counts: "DataFrame") -> "DataFrame":
+        return rank(_with_bucket(counts), ("window_start", "bucket"), k)
+
+    def total_ranker(rankings: "DataFrame") -> "DataFrame":
+        return rank(rankings.drop("bucket", "place"), ("window_start",), k)
+
+    pipeline = Pipeline("top-words")
+    bounds = (1, most)
+    pipeline.source("source", load="text")
+    pipeline.operator("splitter", after="source", parallelism=bounds)(split_words)
+    pipeline.operator("stop-word-filter", after="splitter", parallelism=bounds)(drop_stop_words)
+    pipeline.operator(
+        "counter", after="stop-word-filter", key=("window", "word"), stateful=True, parallelism=bounds
+    )(counter)
+    pipeline.operator(
+        "intermediate-ranker", after="counter", key=("window_start", "bucket"), stateful=True, parallelism=bounds
+    )(intermediate_ranker)
+    pipeline.operator(
+        "total-ranker", after="intermediate-ranker", key="window_start", stateful=True, parallelism=bounds
+    )(total_ranker)
+    pipeline.sink("rankings", after="total-ranker", mode="update", format=parameters.get("sink", "batches"))
+    return pipeline
+
+
+def drop_stop_words(words: "DataFrame") -> "DataFrame":
+    """Only the words that say something."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return words.where(~F.col("word").isin(stop_words()))
+
+
+def stop_words() -> list[str]:
+    """The words that say little, of all languages."""
+    return sorted({word for words in phrases.STOP_WORDS.values() for word in words})
+
+
+def count_per_window(words: "DataFrame", window_s: int) -> "DataFrame":
+    """How often each word occurred in each window."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    window = F.window("event_time", f"{window_s} seconds")
+    counted = words.withWatermark("event_time", _LATENESS).groupBy(window, "word").count()
+    return counted.select(F.col("window.start").alias("window_start"), "word", "count")
+
+
+def rank(counts: "DataFrame", key: tuple[str, ...], k: int) -> "DataFrame":
+    """The first `k` words of every key, whenever they change."""
+    from penstock.spark.applications.ranking import TopWords
+
+    columns = ", ".join(f"{column} {dict(counts.dtypes)[column]}" for column in key)
+    processor = TopWords(k, key)
+    return counts.groupBy(*key).transformWithState(processor, f"{columns}, {_RANKING}", "Update", "ProcessingTime")
+
+
+def _with_bucket(counts: "DataFrame") -> "DataFrame":
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return counts.withColumn("bucket", F.pmod(F.xxhash64("word"), F.lit(_BUCKETS)))

@@ -1,0 +1,142 @@
+"""What the actuator would do, without doing it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from penstock.control.actions import Level
+from penstock.model import Cluster, Configuration
+from penstock.spark.actuator import ExecutorsChange, Planned, SegmentChange, choose_victims, plan_actions
+from penstock.spark.compiler import SegmentPlan
+from penstock.spark.graph import Bounds
+from penstock.spark.progress import ExecutorRecord
+from penstock.spark.workers import WorkerNames
+
+FUSED = SegmentPlan(
+    name="count",
+    nodes=("words", "split", "clean", "count", "out"),
+    operators=("words", "split", "clean", "count"),
+    mode="update",
+    inputs=("words",),
+    sink="out",
+    sources=("words",),
+    hot=("split", "clean"),
+    stateful=("count",),
+    bounds={"words": Bounds(1, 4), "split": Bounds(1, 8), "clean": Bounds(1, 3), "count": Bounds(1, 4)},
+)
+STATELESS = SegmentPlan(
+    name="rank",
+    nodes=("rank", "store"),
+    operators=("rank",),
+    mode="append",
+    inputs=("count",),
+    sink="store",
+    hot=("rank",),
+    bounds={"rank": Bounds(1, 8)},
+)
+PLANS = {"app": (FUSED, STATELESS)}
+START = {"words": 1, "split": 2, "clean": 2, "count": 2, "rank": 1}
+
+
+def configuration(workers: int = 2, **changes: int) -> Configuration:
+    return Configuration({"app": {**START, **changes}}, workers)
+
+
+def plan(target: Configuration) -> tuple[Planned, ...]:
+    return plan_actions(configuration(), target, PLANS)
+
+
+def changed(change: Planned) -> Mapping[str, int]:
+    assert isinstance(change, SegmentChange)
+    return {name: number for name, number in change.after.items() if change.before[name] != number}
+
+
+def test_the_same_configuration_needs_nothing() -> None:
+    assert plan(configuration()) == ()
+
+
+def test_stateless_operators_change_hot_in_a_segment_with_state() -> None:
+    (change,) = plan(configuration(split=3, clean=3))
+
+    assert isinstance(change, SegmentChange)
+    assert (change.segment, change.level) == ("count", Level.HOT)
+    assert changed(change) == {"split": 3, "clean": 3}
+    assert str(change) == "split 2 -> 3, clean 2 -> 3"
+
+
+def test_the_widest_of_those_that_share_a_number_wins() -> None:
+    (change,) = plan(configuration(split=5, clean=1))
+
+    # Clean cannot have more than three.
+    assert changed(change) == {"split": 5, "clean": 3}
+
+
+def test_a_difference_that_makes_no_change_needs_nothing() -> None:
+    assert plan(configuration(split=1)) == ()
+
+
+def test_a_source_needs_a_restart_and_state_a_rewrite() -> None:
+    (restart,) = plan(configuration(words=2))
+    (rewrite,) = plan(configuration(count=3))
+
+    assert isinstance(restart, SegmentChange)
+    assert isinstance(rewrite, SegmentChange)
+    assert (restart.level, rewrite.level) == (Level.RESTART, Level.STATE)
+
+
+def test_one_segment_is_changed_once_at_the_deepest_level() -> None:
+    (change,) = plan(configuration(words=2, split=4, count=4))
+
+    assert isinstance(change, SegmentChange)
+    assert change.level is Level.STATE
+    assert changed(change) == {"words": 2, "split": 4, "clean": 3, "count": 4}
+
+
+def test_what_pauses_nothing_goes_first() -> None:
+    first, second = plan(configuration(count=3, rank=2))
+
+    assert isinstance(first, SegmentChange)
+    assert isinstance(second, SegmentChange)
+    assert (first.segment, second.segment) == ("rank", "count")
+
+
+def test_executors_are_added_first_and_removed_last() -> None:
+    grown = plan(configuration(workers=4, rank=2))
+    shrunk = plan(configuration(workers=1, rank=2))
+
+    assert grown[0] == ExecutorsChange(2, 4)
+    assert shrunk[-1] == ExecutorsChange(2, 1)
+    assert len(grown) == len(shrunk) == 2
+
+
+def executor(name: str, **changes: object) -> ExecutorRecord:
+    record = ExecutorRecord(name, "host", 1, 0, 10, 5.0, 1000, float(name))
+    return replace(record, **changes)  # type: ignore[arg-type]
+
+
+NAMES = {"1": "w1", "2": "w2", "3": "w3"}
+
+
+def test_named_workers_are_given_up_first() -> None:
+    present = [executor("1"), executor("2"), executor("3")]
+
+    assert choose_victims(present, 1, NAMES, ["w2"]) == ("2",)
+    assert choose_victims(present, 2, NAMES, ["w3", "w1"]) == ("3", "1")
+
+
+def test_without_names_those_that_do_least_and_then_the_newest_go() -> None:
+    busy = executor("3", running_tasks=1)
+
+    assert choose_victims([executor("1"), executor("2"), busy], 1, NAMES, []) == ("2",)
+    assert choose_victims([executor("1", busy_s=1.0), executor("2"), busy], 1, NAMES, []) == ("1",)
+
+
+def test_nobody_goes_when_fewer_are_there_than_wanted() -> None:
+    assert choose_victims([executor("1")], -2, NAMES, ["w1"]) == ()
+
+
+def test_executors_keep_their_names_for_life() -> None:
+    names = WorkerNames(Cluster.homogeneous(3, 1))
+
+    assert names.of(["0", "1"]) == {"0": "w1", "1": "w2"}
+    assert names.of(["1", "2"]) == {"1": "w2", "2": "w1"}
+    assert names.of(["1", "2", "3", "4"]) == {"1": "w2", "2": "w1", "3": "w3", "4": "executor-4"}
