@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.control.actions import Action, Level
-from penstock.control.entries import Acted, Decided, Ended, Entry, Judged, Observed, Refused, Started
+from penstock.control.entries import Acted, Decided, Ended, Entry, Judged, Observed, Refused, Requested, Started
 from penstock.control.settings import LoopSettings
 from penstock.model import (
     ApplicationObservation,
@@ -27,6 +27,7 @@ from penstock.model import (
     PlacementChange,
     Reconfigure,
     Role,
+    ScaleRequest,
     Stream,
     Topology,
     View,
@@ -43,6 +44,7 @@ names = st.text(max_size=6) | st.sampled_from(
 floats = st.floats(allow_nan=False, allow_infinity=False)
 positive = st.floats(min_value=1e-300, allow_infinity=False)
 counts = st.integers(1, 9)
+nonzero = st.integers(-9, 9).filter(bool)
 
 
 def maps(keys: st.SearchStrategy[str], values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -112,7 +114,7 @@ workers = st.builds(
 observations = st.builds(Observation, floats, positive, maps(names, applications), maps(names, workers))
 expectations = st.builds(Expected, maps(names, floats), maps(names, floats), maps(names, floats))
 decisions: st.SearchStrategy[Decision] = st.builds(Keep, names) | st.builds(
-    Reconfigure, configurations(), names, maybe(expectations), tuples(names)
+    Reconfigure, configurations(), names, maybe(expectations), tuples(names), st.booleans()
 )
 placed = maybe(tuples(names))
 changes: st.SearchStrategy[Change] = (
@@ -120,7 +122,7 @@ changes: st.SearchStrategy[Change] = (
     | st.builds(ParallelismChange, names, names, counts, counts)
     | st.builds(PlacementChange, names, names, placed, placed)
 )
-objectives = st.builds(Objectives, floats, floats, floats, floats, maybe(counts), counts)
+objectives = st.builds(Objectives, floats, floats, floats, floats, maybe(st.integers(9, 18)), counts)
 periods = st.tuples(st.floats(0, 10), st.floats(11, 20))
 loops = st.builds(LoopSettings, cooldown_s=st.floats(0, 1e9), excluded=tuples(periods), dry_run=st.booleans())
 actions = st.builds(Action, names, st.sampled_from(Level), maybe(names), floats, floats)
@@ -138,6 +140,7 @@ entries: st.SearchStrategy[Entry] = st.one_of(
     ),
     st.builds(Observed, floats, observations),
     st.builds(Refused, floats, names),
+    st.builds(Requested, floats, nonzero),
     st.builds(Decided, floats, decisions, maybe(configurations()), maybe(names)),
     st.builds(Acted, floats, configurations(), tuples(actions), maybe(names)),
     st.builds(Judged, floats, st.sampled_from(["met", "short", "worse"]), names, maybe(configurations())),
@@ -153,6 +156,7 @@ views = st.builds(
     configurations(),
     maybe(configurations()),
     tuples(observations),
+    tuples(st.builds(ScaleRequest, floats, nonzero)),
 )
 
 

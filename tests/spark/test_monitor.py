@@ -91,7 +91,7 @@ class Bench:
         return observation.applications["counting"]
 
     def total(self, what: str) -> float:
-        return sum(getattr(observation.applications["counting"], what) for observation in self.seen)
+        return float(sum(getattr(observation.applications["counting"], what) for observation in self.seen))
 
     def position(self) -> int:
         return self.running.segments["count"].position().get("numbers", 0)
@@ -157,6 +157,7 @@ def check_rates(bench: Bench) -> None:
     numbers, twice, count = (seen.operators[name] for name in START)
 
     assert numbers.processed_per_s is not None
+    assert twice.processed_per_s is not None
     assert twice.processed_per_s == pytest.approx(numbers.processed_per_s)
     assert twice.output_per_s["count"] == pytest.approx(2 * twice.processed_per_s)
     assert count.processed_per_s == pytest.approx(twice.output_per_s["count"])

@@ -1,7 +1,7 @@
 """The control loop and its ports: observe, decide, guard, act, verify."""
 
 from penstock.control.actions import Action, Level
-from penstock.control.entries import Acted, Decided, Ended, Entry, Judged, Observed, Refused, Started
+from penstock.control.entries import Acted, Decided, Ended, Entry, Judged, Observed, Refused, Requested, Started
 from penstock.control.levels import SegmentChange, segment_changes
 from penstock.control.loop import ControlLoop, Plant, Ports
 from penstock.control.ports import Actuator, Clock, Journal, Monitor
@@ -27,6 +27,7 @@ __all__ = [
     "Ports",
     "Refused",
     "Replayed",
+    "Requested",
     "SegmentChange",
     "Started",
     "began",

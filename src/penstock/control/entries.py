@@ -44,6 +44,15 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Requested:
+    """The user asked for so many workers more (positive) or fewer (negative); the loop took note in this round."""
+
+    at_s: float
+    workers: int
+    kind: Literal["requested"] = "requested"
+
+
+@dataclass(frozen=True, slots=True)
 class Decided:
     """The policy decided. `held_by` says which guard, if any, kept the loop from acting and why;
     `target` is what the loop then asked for (None: nothing)."""
@@ -88,4 +97,4 @@ class Ended:
     kind: Literal["ended"] = "ended"
 
 
-Entry: TypeAlias = Started | Observed | Refused | Decided | Acted | Judged | Ended
+Entry: TypeAlias = Started | Observed | Refused | Requested | Decided | Acted | Judged | Ended

@@ -1,17 +1,18 @@
 """The loop: observe, decide, guard, act, verify; everything it does is in its journal."""
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
-from penstock.control.entries import Acted, Decided, Ended, Entry, Judged, Observed, Refused, Started
+from penstock.control.entries import Acted, Decided, Ended, Entry, Judged, Observed, Refused, Requested, Started
 from penstock.control.guards import Blocked, Held, Situation, admit, bounds, excluded_periods, quota
 from penstock.control.inspection import inspect
 from penstock.control.judgement import PATIENCE, Trial, judge
 from penstock.control.ports import Actuator, Clock, Journal, Monitor
 from penstock.control.settings import LoopSettings
-from penstock.errors import ActionFailed, BadObservation
-from penstock.model import Cluster, Configuration, Objectives, Observation, Reconfigure, Topology, View, diff
+from penstock.errors import ActionFailed, BadObservation, UsageError
+from penstock.model import Cluster, Configuration, Objectives, Observation, Reconfigure, ScaleRequest, Topology, View, diff
 from penstock.policies.base import Memory, Policy
 
 
@@ -53,7 +54,7 @@ class ControlLoop(Generic[Memory]):
         self._plant = plant
         self._policy = policy
         self._settings = settings or LoopSettings()
-        self._on_entry = on_entry
+        self.on_entry = on_entry
         self._memory = policy.start()
         self._desired = ports.actuator.requested()
         self._window: tuple[Observation, ...] = ()
@@ -62,6 +63,8 @@ class ControlLoop(Generic[Memory]):
         self._trial: Trial | None = None
         self._last_action_s: float | None = None
         self._next_decision_s = 0.0
+        self._asked: deque[int] = deque()
+        self._requests: tuple[ScaleRequest, ...] = ()
 
     def begin(self, run: Mapping[str, str], resumed: bool = False) -> None:
         """Write down what is about to run."""
@@ -84,15 +87,32 @@ class ControlLoop(Generic[Memory]):
         until_s: float,
         stopped: Callable[[], bool] = lambda: False,
         linger: Callable[[], bool] = lambda: False,
+        planned: Sequence[ScaleRequest] = (),
     ) -> None:
-        """Go round until the clock shows `until_s`, longer while `linger` says so, but not once `stopped` does."""
+        """Go round until the clock shows `until_s`, longer while `linger` says so, but not once `stopped` does.
+
+        `planned` requests are made when their time has come.
+        """
         clock = self.ports.clock
+        waiting = deque(sorted(planned, key=lambda request: request.at_s))
         while (at_s := clock.now_s() + self._settings.observe_every_s) <= until_s + 1e-9 or linger():
             clock.sleep_until(at_s)
             if stopped():
                 break
+            while waiting and waiting[0].at_s <= clock.now_s() + 1e-9:
+                self.request(waiting.popleft().workers)
             self.round()
         self.end("stopped by the user" if stopped() else "the time was up")
+
+    def request(self, workers: int) -> None:
+        """Ask for so many workers more (positive) or fewer (negative), from any thread.
+
+        The next round that observes something writes it down and shows it to the policy, which serves it if it serves
+        requests at all.
+        """
+        if workers == 0:
+            raise UsageError("A request for 0 workers asks for nothing; ask for at least 1 more or 1 fewer.")
+        self._asked.append(workers)
 
     @property
     def latest(self) -> Observation | None:
@@ -108,6 +128,7 @@ class ControlLoop(Generic[Memory]):
         now_s = self.ports.clock.now_s()
         if not self._observe(now_s):
             return
+        self._take_note(now_s)
         if self._verify(now_s):
             return
         if now_s + 1e-9 >= self._next_decision_s:
@@ -126,6 +147,13 @@ class ControlLoop(Generic[Memory]):
         since_s = observation.at_s - self._settings.window_s
         self._window = (*(o for o in self._window if o.at_s > since_s), observation)
         return True
+
+    def _take_note(self, now_s: float) -> None:
+        """Write down what the user asked for since the last round. Only here, so that a replay knows the round."""
+        while self._asked:
+            workers = self._asked.popleft()
+            self._record(Requested(now_s, workers))
+            self._requests = (*self._requests, ScaleRequest(now_s, workers))
 
     def _verify(self, now_s: float) -> bool:
         """Judge the last change once it has settled; True when it was rolled back."""
@@ -169,7 +197,7 @@ class ControlLoop(Generic[Memory]):
             return
         self._desired = admitted
         self._record(Decided(now_s, decision, admitted))
-        if self._act(now_s, admitted, decision.release):
+        if self._act(now_s, admitted, decision.release) and not decision.on_request:
             grew = admitted.workers > requested.workers or (
                 admitted.slots(self._plant.topologies) > requested.slots(self._plant.topologies)
             )
@@ -205,6 +233,7 @@ class ControlLoop(Generic[Memory]):
             requested,
             self._window[-1].configuration(),
             self._window,
+            self._requests,
         )
 
     def _situation(self, now_s: float, requested: Configuration) -> Situation:
@@ -223,5 +252,5 @@ class ControlLoop(Generic[Memory]):
 
     def _record(self, entry: Entry) -> None:
         self.ports.journal.append(entry)
-        if self._on_entry is not None:
-            self._on_entry(entry)
+        if self.on_entry is not None:
+            self.on_entry(entry)

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import Any
 
 from penstock.control.actions import Action
-from penstock.control.entries import Acted, Decided, Ended, Entry, Observed, Refused, Started
+from penstock.control.entries import Acted, Decided, Ended, Entry, Observed, Refused, Requested, Started
 from penstock.control.loop import ControlLoop, Plant, Ports
 from penstock.errors import ActionFailed, BadObservation, UsageError
 from penstock.model import Configuration, Observation
@@ -17,18 +17,23 @@ class Tape:
     """Recorded entries as the ports of a loop: it sees what was seen, and what it asks for happens as it did."""
 
     def __init__(self, entries: Sequence[Entry], initial: Configuration) -> None:
-        self._sights = [entry for entry in entries if isinstance(entry, Observed | Refused)]
+        self._sights: list[tuple[Observed | Refused, list[int]]] = []
+        for entry in entries:
+            if isinstance(entry, Observed | Refused):
+                self._sights.append((entry, []))
+            elif isinstance(entry, Requested) and self._sights:
+                self._sights[-1][1].append(entry.workers)
         self._acts = {entry.at_s: entry for entry in entries if isinstance(entry, Acted)}
         self._requested = initial
         self._now_s = 0.0
         self._next: Observed | Refused | None = None
         self.made: list[Entry] = []
 
-    def rounds(self) -> Iterable[None]:
-        """Advance to each recorded round in turn."""
-        for sight in self._sights:
+    def rounds(self) -> Iterable[Sequence[int]]:
+        """Advance to each recorded round in turn; gives the workers that were asked for in it."""
+        for sight, asked in self._sights:
             self._now_s, self._next = sight.at_s, sight
-            yield
+            yield asked
 
     def now_s(self) -> float:
         """The time of the recorded round."""
@@ -94,7 +99,9 @@ def rewound(entries: Sequence[Entry], policy: Policy[Any]) -> tuple[ControlLoop[
     plant = Plant({t.name: t for t in start.topologies}, start.cluster, start.objectives)
     tape = Tape([entry for entry in entries if not isinstance(entry, Ended)], start.initial)
     loop = ControlLoop(plant, policy, Ports(tape, tape, tape, tape), start.settings)
-    for _ in tape.rounds():
+    for asked in tape.rounds():
+        for workers in asked:
+            loop.request(workers)
         loop.round()
     return loop, tape
 

@@ -12,7 +12,7 @@ from penstock.model.configuration import (
     largest,
     smallest,
 )
-from penstock.model.decision import Decision, Expected, Keep, Objectives, Reconfigure, View
+from penstock.model.decision import Decision, Expected, Keep, Objectives, Reconfigure, ScaleRequest, View
 from penstock.model.observation import (
     ApplicationObservation,
     Latency,
@@ -42,6 +42,7 @@ __all__ = [
     "PlacementChange",
     "Reconfigure",
     "Role",
+    "ScaleRequest",
     "Spec",
     "Stream",
     "Topology",

@@ -32,12 +32,16 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Reconfigure:
-    """Go to `target`. `release` names workers to give up when the target has fewer of them."""
+    """Go to `target`. `release` names workers to give up when the target has fewer of them.
+
+    What the user asked for (`on_request`) is not rolled back, whatever comes of it.
+    """
 
     target: Configuration
     because: str
     expected: Expected | None = None
     release: tuple[str, ...] = ()
+    on_request: bool = False
 
 
 Decision: TypeAlias = Keep | Reconfigure
@@ -67,11 +71,24 @@ class Objectives:
 
 
 @dataclass(frozen=True, slots=True)
+class ScaleRequest:
+    """At that time of the run the user asked for so many workers more (positive) or fewer (negative)."""
+
+    at_s: float
+    workers: int
+
+    def __post_init__(self) -> None:
+        if self.workers == 0:
+            raise InvalidModel("A request for 0 workers asks for nothing; ask for at least 1 more or 1 fewer.")
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """All that a policy gets to see.
 
     `desired` is the last target that was decided, `requested` what the cluster was last asked for and
-    `observed` what was last seen to run; they are never inferred from one another.
+    `observed` what was last seen to run; they are never inferred from one another. `requests` are all that the
+    user made in this run so far, oldest first; a policy that serves them remembers which it has served.
     """
 
     now_s: float
@@ -82,6 +99,7 @@ class View:
     requested: Configuration
     observed: Configuration | None = None
     observations: tuple[Observation, ...] = ()
+    requests: tuple[ScaleRequest, ...] = ()
 
     @property
     def latest(self) -> Observation | None:

@@ -39,6 +39,7 @@ class Elysium:
     eager: bool = False
     memory_s: float = 300.0
     spare: float = 0.0
+    peak: bool = False
 
     def start(self) -> ElysiumMemory:
         """Nothing is known."""
@@ -93,6 +94,9 @@ class Elysium:
             arriving = source_inputs(topology, rates)
             if all(rate is None for rate in arriving.values()):
                 continue
+            if self.peak:
+                tops=[sum(r for r in source_inputs(topology, application_rates(topology,(o,))).values() if r is not None) for o in observations]
+                arriving = scaled_to(arriving, max(tops))
             sources[name] = arriving
             total = total_per_s(arriving)
             pause_s = memory.paused_s.get(name, 0.0) / memory.changes if memory.changes else 0.0

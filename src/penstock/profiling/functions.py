@@ -144,7 +144,13 @@ def network(x: Floats, y: Floats, seed: int = 0) -> TanhNetwork | Line:
     if min(x_range[1] - x_range[0], y_range[1] - y_range[0]) <= 0:
         return proportional(x, y)
     model = MLPRegressor(
-        (_HIDDEN,), activation="tanh", solver="lbfgs", alpha=1e-5, max_iter=400, tol=1e-7, random_state=seed
+        hidden_layer_sizes=(_HIDDEN,),
+        activation="tanh",
+        solver="lbfgs",
+        alpha=1e-5,
+        max_iter=400,
+        tol=1e-7,
+        random_state=seed,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -23,6 +23,8 @@ app = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(metavar="APP", help="Application (see 'penstock apps'); join several with '+'.")]
+PolicyName = Annotated[str, typer.Option(help="Policy in charge, such as 'ds2' (see 'penstock policies').")]
+Master = Annotated[str | None, typer.Option(help="Spark master, such as spark://host:7077 or local[2].")]
 Load = Annotated[
     str, typer.Option(help="Load curve, such as 'sine' or 'sine:low=100,high=800' (see 'penstock loads').")
 ]
@@ -41,9 +43,37 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and not
 
 
 @app.command()
+def run(
+    application: Annotated[
+        str, typer.Argument(metavar="APP", help="Application (see 'penstock apps'), or file.py:pipeline of your own.")
+    ],
+    policy: PolicyName = "ds2",
+    load: Load = "sine",
+    duration: Duration = 300.0,
+    seed: Seed = 0,
+    execution: Execution = "fused",
+    master: Master = None,
+    workers: Annotated[int, typer.Option(help="Executors in the pool.")] = 4,
+    initial: Initial = "smallest",
+    target: Target = None,
+    period: Period = 5.0,
+    dry_run: DryRun = False,
+    out: Out = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Run an application on Spark with a policy in charge; without --master, on a private cluster of its own."""
+    from penstock.control import LoopSettings
+    from penstock.service.requests import RunRequest
+
+    settings = LoopSettings(observe_every_s=period, decide_every_s=period, dry_run=dry_run)
+    request = RunRequest(application, policy, load, duration, seed, execution, True, workers, initial, target, settings)
+    _show_one(request, _live(request, out, master), out, as_json)
+
+
+@app.command()
 def simulate(
     application: Name,
-    policy: Annotated[str, typer.Option(help="Policy in charge, such as 'ds2' (see 'penstock policies').")] = "ds2",
+    policy: PolicyName = "ds2",
     load: Load = "sine",
     duration: Duration = 3600.0,
     seed: Seed = 0,
@@ -189,6 +219,24 @@ def _simulated(request: "RunRequest", out: Path) -> "list[Entry]":
     title = f"Simulating {request.application} with {request.policy}"
     with simulated_journal(folder, show.say) as journal, show.progress(title, request.duration_s) as follow:
         run_simulation(request, journal, follow)
+    return kept_entries(folder)
+
+
+def _live(request: "RunRequest", out: Path, master: str | None) -> "list[Entry]":
+    import threading
+
+    from penstock.service import show
+    from penstock.service.live import LivePlace, Watcher, run_live
+    from penstock.service.live_view import live_view
+    from penstock.service.runs import kept_entries, run_folder
+    from penstock.service.signals import first_interrupt
+
+    folder = run_folder(out, request).absolute()
+    place = LivePlace(folder, master, request.workers or 4)
+    title = f"{request.application} with {request.policy} under {request.load}"
+    interrupted = threading.Event()
+    with first_interrupt(interrupted), live_view(title, request.duration_s, show.err) as follow:
+        run_live(request, place, Watcher(follow, show.say, interrupted))
     return kept_entries(folder)
 
 

@@ -1,5 +1,6 @@
 """What the user asked to run, checked before anything starts."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from penstock.errors import UsageError
 from penstock.model import Cluster, Configuration, Objectives, Topology, largest, smallest
 from penstock.policies import policy
 from penstock.policies.base import Policy
+from penstock.workloads import Application, Curve, application, parse_load
 
 EXECUTIONS = ("fused", "pipelined")
 PRESETS = ("largest", "smallest")
@@ -36,8 +38,8 @@ class RunRequest:
     settings: LoopSettings = field(default_factory=LoopSettings)
 
     def __post_init__(self) -> None:
-        if not self.duration_s > 0:
-            raise UsageError(f"The duration must be longer than 0 s, not {self.duration_s:g}.")
+        if not 0 < self.duration_s < math.inf:
+            raise UsageError(f"The duration must be longer than 0 s and have an end, not {self.duration_s:g}.")
         if self.duration_s < self.settings.observe_every_s:
             raise UsageError(
                 f"A run of {self.duration_s:g} s ends before its first observation; "
@@ -49,14 +51,29 @@ class RunRequest:
             raise UsageError(f"A run starts with 'largest' or 'smallest', not '{self.initial}'.")
         if self.workers is not None and self.workers < 1:
             raise UsageError(f"At least 1 worker is needed, not {self.workers}.")
-        if self.latency_target_s is not None and self.latency_target_s <= 0:
+        if self.latency_target_s is not None and not 0 < self.latency_target_s < math.inf:
             raise UsageError(f"The latency target must be longer than 0 s, not {self.latency_target_s:g}.")
+        if self.seed < 0:
+            raise UsageError(f"The seed must be at least 0, not {self.seed}.")
         policy(self.policy)
+        if not self.live:
+            for simulated in self.applications():
+                self.curve(simulated)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The applications that run side by side."""
         return tuple(self.application.split("+"))
+
+    def applications(self) -> tuple[Application, ...]:
+        """The applications of a simulated run."""
+        if len(set(self.names)) < len(self.names):
+            raise UsageError(f"'{self.application}' names an application twice; name each once.")
+        return tuple(application(name) for name in self.names)
+
+    def curve(self, simulated: Application) -> Curve:
+        """The load of one application of a simulated run."""
+        return parse_load(self.load, simulated.low_per_s, simulated.high_per_s, self.duration_s)
 
     @property
     def identity(self) -> Mapping[str, str]:

@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from penstock.control import ControlLoop, Entry, Journal, Plant, Ports
-from penstock.errors import UsageError
 from penstock.model import Cluster, Worker
 from penstock.service.requests import RunRequest
 from penstock.simulation import World, WorldSettings
-from penstock.workloads import Application, Curve, application, parse_load
+from penstock.workloads import Application
 
 
 def simulate(
@@ -18,15 +17,11 @@ def simulate(
     world_settings: WorldSettings | None = None,
 ) -> None:
     """Run `request` in virtual time; the journal then holds all there is to know about it."""
-    chosen = [_executed(application(name), request.execution) for name in request.names]
-    if len({app.name for app in chosen}) < len(chosen):
-        raise UsageError(f"'{request.application}' names an application twice; name each once.")
+    chosen = [_executed(app, request.execution) for app in request.applications()]
     cluster = _cluster(chosen, request.workers)
     topologies = {app.name: app.topology for app in chosen}
     settings = world_settings or WorldSettings(seed=request.seed, noise=0.02)
-    world = World(
-        [(app, _curve(app, request)) for app in chosen], cluster, request.start(topologies, cluster), settings
-    )
+    world = World([(app, request.curve(app)) for app in chosen], cluster, request.start(topologies, cluster), settings)
     objectives = request.objectives(min(app.latency_target_s for app in chosen))
     plant = Plant(topologies, cluster, objectives)
     ports = Ports(world, world, world, journal)
@@ -39,10 +34,6 @@ def _executed(app: Application, execution: str) -> Application:
     """The application as one fused query, or with every operator on its own."""
     segments = (app.topology.order,) if execution == "fused" else ()
     return replace(app, topology=replace(app.topology, segments=segments))
-
-
-def _curve(app: Application, request: RunRequest) -> Curve:
-    return parse_load(request.load, app.low_per_s, app.high_per_s, request.duration_s)
 
 
 def _cluster(chosen: Sequence[Application], workers: int | None) -> Cluster:

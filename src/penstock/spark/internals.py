@@ -315,7 +315,15 @@ def _jvm() -> Any:
 def failure(query: "StreamingQuery") -> str | None:
     """Why a query has died, in one line; None if it has not."""
     error = query.exception()
-    return None if error is None else _first_line(error)
+    return None if error is None else gist(str(error))
+
+
+def gist(message: str) -> str:
+    """The line of a long message that says what is wrong: the error behind a traceback of Python, else the first."""
+    lines = [line for line in message.splitlines() if line.strip()]
+    begin = next((number for number, line in enumerate(lines) if "Traceback (most recent call last)" in line), None)
+    behind = [] if begin is None else [line for line in lines[begin + 1 :] if not line.startswith(" ")]
+    return (behind or lines or ["it gave no reason"])[0].strip()
 
 
 # State

@@ -6,7 +6,7 @@ from typing import Annotated, Any, cast
 from pydantic import ConfigDict, Discriminator, Field, GetCoreSchemaHandler, Tag, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, PydanticSerializationError
 
-from penstock.control.entries import Acted, Decided, Ended, Judged, Observed, Refused, Started
+from penstock.control.entries import Acted, Decided, Ended, Judged, Observed, Refused, Requested, Started
 from penstock.model import Keep, ParallelismChange, PlacementChange, Reconfigure, WorkersChange
 
 # Infinite numbers are written as such, not as null, so that the codec can see and refuse them.
@@ -54,7 +54,7 @@ class _TaggedDecision:
 
 
 _Entry = Annotated[
-    Started | Observed | Refused | Annotated[Decided, _TaggedDecision()] | Acted | Judged | Ended,
+    Started | Observed | Refused | Requested | Annotated[Decided, _TaggedDecision()] | Acted | Judged | Ended,
     Field(discriminator="kind"),
 ]
 

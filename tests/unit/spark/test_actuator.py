@@ -8,6 +8,7 @@ from penstock.model import Cluster, Configuration
 from penstock.spark.actuator import ExecutorsChange, Planned, SegmentChange, choose_victims, plan_actions
 from penstock.spark.compiler import SegmentPlan
 from penstock.spark.graph import Bounds
+from penstock.spark.internals import gist
 from penstock.spark.progress import ExecutorRecord
 from penstock.spark.workers import WorkerNames
 
@@ -140,3 +141,15 @@ def test_executors_keep_their_names_for_life() -> None:
     assert names.of(["0", "1"]) == {"0": "w1", "1": "w2"}
     assert names.of(["1", "2"]) == {"1": "w2", "2": "w1"}
     assert names.of(["1", "2", "3", "4"]) == {"1": "w2", "2": "w1", "3": "w3", "4": "executor-4"}
+
+
+def test_the_gist_of_an_error_is_what_is_wrong() -> None:
+    assert (
+        gist("[STREAM_FAILED] Query 1 ended: no space\n=== Streaming Query ===")
+        == "[STREAM_FAILED] Query 1 ended: no space"
+    )
+    traced = (
+        "Message: Traceback (most recent call last):\n  File x, line 1\n    run()\nRuntimeError: out of tea\n\tat a.b"
+    )
+    assert gist(traced) == "RuntimeError: out of tea"
+    assert gist("") == "it gave no reason"

@@ -9,6 +9,7 @@ import numpy as np
 from penstock.placement.costs import Costs, costs_of
 from penstock.placement.evaluator import TOLERANCE, evaluate
 from penstock.placement.instance import UNITS, Floats, Instance, Ints, instance_of
+from penstock.placement.objective import objective_of
 from penstock.placement.problem import AvailabilityModel, Problem
 from penstock.placement.result import Answer
 
@@ -44,15 +45,12 @@ class Scores:
 @lru_cache(maxsize=16)
 def judge_of(problem: Problem) -> "Judge":
     """The judge of `problem`, made once."""
-    return Judge(_costs(problem), problem.available_by is AvailabilityModel.NODES)
-
-
-def _costs(problem: Problem) -> Costs:
-    """The separable parts of the objective; if nodes are available as such, that part is not among them."""
     costs = costs_of(problem)
-    if problem.available_by is AvailabilityModel.OPERATORS or not costs.per_log_loss:
-        return costs
-    return replace(costs, node=costs.node + costs.per_log_loss * costs.instance.log_node, fixed_cost=None)
+    if problem.available_by is AvailabilityModel.OPERATORS:
+        return Judge(costs)
+    # Nodes are available as such, not for every operator on them, so that part is not separable.
+    per_log_loss = objective_of(problem).per_log_loss
+    return Judge(replace(costs, node=costs.node + per_log_loss * costs.instance.log_node, fixed_cost=None), per_log_loss)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +58,7 @@ class Judge:
     """Scores placements given as the node of every operator, one placement in a row."""
 
     costs: Costs
-    by_nodes: bool
+    per_node_loss: float = 0.0
 
     @property
     def instance(self) -> Instance:
@@ -104,8 +102,8 @@ class Judge:
             path_ms = self._paths_ms(assignments, links)
             objective += costs.per_ms * path_ms
             violation += _excess(path_ms, instance.problem.bounds.response_time_ms)
-        if self.by_nodes and costs.per_log_loss:
-            objective += costs.per_log_loss * self._log_loss(assignments, links)
+        if self.per_node_loss:
+            objective += self.per_node_loss * self._log_loss(assignments, links)
         violation += self._traffic_violation(links)
         return Scores(violation, objective)
 

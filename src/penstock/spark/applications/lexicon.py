@@ -46,10 +46,11 @@ _EMPHASIS: Mapping[str, float] = {
     "somewhat": 0.7,
 }  # fmt: skip
 
-_NEGATION = frozenset(
-    "aint arent cannot cant couldnt didnt doesnt dont hadnt hasnt havent isnt lacks neither never no nobody none nor "
-    "not nothing nowhere shouldnt wasnt werent without wont wouldnt".split()
-)
+_NEGATION = """
+    aint arent cannot cant couldnt didnt doesnt dont hadnt hasnt havent isnt lacks neither never no nobody none nor not
+    nothing nowhere shouldnt wasnt werent without wont wouldnt
+    """
+
 _REACH = 3
 """A negation reaches this many words ahead."""
 
@@ -81,7 +82,7 @@ def emphasis() -> Mapping[str, float]:
 @lru_cache(maxsize=1)
 def negations() -> frozenset[str]:
     """The stems that reverse what follows."""
-    return frozenset(stem(word) for word in _NEGATION)
+    return frozenset(stem(word) for word in _NEGATION.split())
 
 
 def score(stems: Sequence[str]) -> float:

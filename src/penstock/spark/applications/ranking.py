@@ -39,8 +39,8 @@ class TopWords(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         """Take the counts of one batch for one key."""
-        kept = self._ranking.get() if self._ranking.exists() else ([], [])
-        known = list(zip(kept[0], kept[1], strict=True))
+        words, counts = self._ranking.get() or ([], [])
+        known = list(zip(words, counts, strict=True))
         ranking = ranked(known, ((row["word"], row["count"]) for row in rows), self._k)
         if ranking == known:
             return

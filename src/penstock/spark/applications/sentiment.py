@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from penstock.spark.applications.lexicon import SUFFIX, mood, score
 from penstock.spark.applications.parameters import check_known, positive, read
+from penstock.spark.applications.word_count import WORD_BREAK
 from penstock.spark.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 _LATENESS = "30 seconds"
 _LEAST_WORDS = 3
 _SHORTEST_CUT = 5
-_NOISE = r"(https?://\S+)|(@\w+)|[^\p{L} ]"
-"""Addresses, names of accounts, and all signs; apostrophes too, so that "don't" is one word."""
+_NOISE = r"(https?://\S+)|(@\w+)|['\u2019]"
+"""Addresses, names of accounts, and apostrophes, so that "don't" is one word."""
 
 
 def sentiment(parameters: Mapping[str, str]) -> Pipeline:
@@ -47,8 +48,9 @@ def clean(tweets: "DataFrame") -> "DataFrame":
     """The words of every tweet that has enough of them, in lower case."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    bare = F.trim(F.regexp_replace(F.lower("text"), _NOISE, ""))
-    words = tweets.select("event_id", "event_time", F.split(bare, " +").alias("words"))
+    bare = F.regexp_replace(F.lower("text"), _NOISE, "")
+    spaced = F.trim(F.regexp_replace(bare, WORD_BREAK, " "))
+    words = tweets.select("event_id", "event_time", F.split(spaced, " ").alias("words"))
     return words.where(F.size("words") >= _LEAST_WORDS)
 
 
@@ -74,7 +76,12 @@ def _scored(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     for batch in batches:
         scores = [score(words) for words in batch.column("words").to_pylist()]
         moods = [mood(value) for value in scores]
-        columns = [batch.column("event_id"), batch.column("event_time"), pa.array(scores, pa.float64()), pa.array(moods)]
+        columns = [
+            batch.column("event_id"),
+            batch.column("event_time"),
+            pa.array(scores, pa.float64()),
+            pa.array(moods),
+        ]
         yield pa.RecordBatch.from_arrays(columns, names=["event_id", "event_time", "score", "sentiment"])
 
 

@@ -42,9 +42,9 @@ def top_words(parameters: Mapping[str, str]) -> Pipeline:
     pipeline.source("source", load="text")
     pipeline.operator("splitter", after="source", parallelism=bounds)(split_words)
     pipeline.operator("stop-word-filter", after="splitter", parallelism=bounds)(drop_stop_words)
-    pipeline.operator(
-        "counter", after="stop-word-filter", key=("window", "word"), stateful=True, parallelism=bounds
-    )(counter)
+    pipeline.operator("counter", after="stop-word-filter", key=("window", "word"), stateful=True, parallelism=bounds)(
+        counter
+    )
     pipeline.operator(
         "intermediate-ranker", after="counter", key=("window_start", "bucket"), stateful=True, parallelism=bounds
     )(intermediate_ranker)

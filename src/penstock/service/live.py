@@ -1,0 +1,246 @@
+"""Wiring of live runs: pipelines on a real Spark cluster under the control loop."""
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.control import ControlLoop, Entry, Monitor, Plant, Ports, Started, rewound
+from penstock.errors import JournalMismatch, UsageError
+from penstock.model import Cluster, Configuration, Observation
+from penstock.service.requests import RunRequest
+from penstock.service.runs import JOURNAL, discard, open_folder
+from penstock.spark.actuator import SparkActuator
+from penstock.spark.applications import SPARK_APPLICATIONS, spark_pipeline
+from penstock.spark.clock import WallClock
+from penstock.spark.cluster import EmbeddedCluster, ExternalCluster, LocalCluster, SparkCluster
+from penstock.spark.completion import SourceLoad
+from penstock.spark.intents import IntentLog
+from penstock.spark.java import require_java
+from penstock.spark.monitor import SparkMonitor
+from penstock.spark.pipeline import Pipeline
+from penstock.spark.segments import RunningPipeline, RunOptions
+from penstock.spark.session import start_session, stop_session
+from penstock.spark.source import load_source
+from penstock.spark.workers import WorkerNames
+from penstock.stores import MetricStore, SqliteJournal, SqliteMetricStore, summary
+from penstock.workloads import Schedule, parse_load
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.spark.graph import SourceNode
+
+_RANGE_PER_S = (100.0, 1_000.0)
+"""The range of a load for a pipeline of the user's own, where none is given."""
+
+_TARGET_S = 5.0
+_LEAD_S = 5.0
+"""How long the first event is after the queries have started."""
+_DRAIN_S = 120.0
+"""How long a run may go on after its load has ended, to finish what has arrived."""
+_KEEP_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class LivePlace:
+    """Where a live run happens: on a private cluster, unless `master` names another."""
+
+    folder: Path
+    master: str | None = None
+    executors: int = 4
+    cores: int = 1
+
+    def cluster(self) -> EmbeddedCluster | LocalCluster | ExternalCluster:
+        """The cluster, not yet started."""
+        if self.master is None:
+            return EmbeddedCluster(self.folder / "cluster", executors=self.executors, cores=self.cores)
+        if self.master.startswith("local["):
+            slots = self.master.removeprefix("local[").removesuffix("]")
+            if not slots.isdigit() or int(slots) < 1:
+                raise UsageError(f"'{self.master}' is no master; write local[2] for two slots.")
+            return LocalCluster(int(slots))
+        if "://" not in self.master:
+            raise UsageError(f"'{self.master}' is no master; give a URL such as spark://host:7077, or local[2].")
+        return ExternalCluster(self.master, self.cores, self.executors)
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """Who follows a run: `on_entry` gets every entry, `say` a sentence now and then; `interrupted` ends it."""
+
+    on_entry: Callable[[Entry], None]
+    say: Callable[[str], None]
+    interrupted: threading.Event
+
+
+def run_live(request: RunRequest, place: LivePlace, watcher: Watcher) -> None:
+    """Run `request` on Spark; the journal in the place's folder then holds all there is to know about it.
+
+    A run that was cut off in this folder is taken up again from its checkpoints; a finished one is replaced.
+    """
+    require_java()
+    pipelines = [spark_pipeline(name) for name in request.names]
+    if len({pipeline.name for pipeline in pipelines}) < len(pipelines):
+        raise UsageError(f"'{request.application}' names an application twice; name each once.")
+    kept = _kept(request, place.folder, watcher.say)
+    watcher.say("Starting Spark ...")
+    with place.cluster() as cluster:
+        run = _LiveRun(request, place, pipelines, cluster, kept)
+        name = f"penstock {request.application}"
+        spark = start_session(cluster, name, place.folder / "session", executors=run.start.workers)
+        try:
+            run.control(spark, watcher)
+        finally:
+            stop_session(spark)
+            for leftover in ("cluster", "session"):
+                shutil.rmtree(place.folder / leftover / "local", ignore_errors=True)
+
+
+def _kept(request: RunRequest, folder: Path, say: Callable[[str], None]) -> list[Entry]:
+    """The entries of a run that was cut off in this folder; what a finished run left is removed."""
+    path = open_folder(folder) / JOURNAL
+    if path.exists():
+        with SqliteJournal(path) as journal:
+            found, entries = summary(journal), list(journal.entries())
+        if found.cut_off:
+            _check_same(request, entries, folder)
+            say(f"Found {found} in {folder}; going on from its checkpoints.")
+            return entries
+    discard(folder)
+    for name in (
+        "pipelines",
+        "metrics.sqlite",
+        "metrics.sqlite-wal",
+        "metrics.sqlite-shm",
+        "intents.jsonl",
+        "epoch.json",
+    ):
+        left = folder / name
+        shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
+    return []
+
+
+def _check_same(request: RunRequest, entries: Sequence[Entry], folder: Path) -> None:
+    first = entries[0]
+    if isinstance(first, Started) and first.run != request.identity:
+        raise JournalMismatch(
+            f"The folder {folder} holds a different run that was cut off; choose another or remove it."
+        )
+
+
+class _Recorded:
+    """A monitor whose observations are also kept in a metric store."""
+
+    def __init__(self, monitor: Monitor, store: MetricStore) -> None:
+        self._monitor = monitor
+        self._store = store
+
+    def observe(self) -> Observation:
+        """What the monitor observes."""
+        observation = self._monitor.observe()
+        self._store.add(observation)
+        return observation
+
+
+class _LiveRun:
+    """One live run, from the first query to the last entry."""
+
+    def __init__(
+        self,
+        request: RunRequest,
+        place: LivePlace,
+        pipelines: Sequence[Pipeline],
+        cluster: SparkCluster,
+        kept: list[Entry],
+    ) -> None:
+        self._request = request
+        self._folder = place.folder
+        self._pipelines = pipelines
+        self._cluster = cluster
+        self._pool = Cluster.homogeneous(cluster.max_executors or place.executors, cluster.slots_per_executor)
+        self._topologies = {pipeline.name: pipeline.topology(request.execution) for pipeline in pipelines}
+        self._rewound: ControlLoop[object] | None = rewound(kept, request.make_policy())[0] if kept else None
+        self.start: Configuration = (
+            self._rewound.ports.actuator.requested() if self._rewound else request.start(self._topologies, self._pool)
+        )
+
+    def control(self, spark: "SparkSession", watcher: Watcher) -> None:
+        """Start the pipelines, run the loop, and stop the pipelines whatever happens."""
+        epoch_s = self._epoch_s()
+        loads = {pipeline.name: self._loads(pipeline, epoch_s) for pipeline in self._pipelines}
+        running = [self._running(spark, pipeline, loads[pipeline.name]) for pipeline in self._pipelines]
+        clock = WallClock(epoch_s, watcher.interrupted)
+        names = WorkerNames(self._pool)
+        intents = IntentLog(self._folder / "intents.jsonl")
+        actuator = SparkActuator(running, self._cluster, self.start, clock, intents, names)
+        try:
+            for action in actuator.recover():
+                watcher.say(f"Completed after the crash: {action.what}.")
+            for pipeline in running:
+                pipeline.start()
+            monitor = SparkMonitor(running, loads, clock, names, actuator.paused_s)
+            with (
+                SqliteJournal(self._folder / JOURNAL) as journal,
+                SqliteMetricStore(self._folder / "metrics.sqlite", keep_s=_KEEP_S) as metrics,
+            ):
+                self._run(Ports(_Recorded(monitor, metrics), actuator, clock, journal), watcher)
+        finally:
+            for pipeline in running:
+                pipeline.stop()
+
+    def _run(self, ports: Ports, watcher: Watcher) -> None:
+        loop = self._rewound
+        if loop is None:
+            plant = Plant(self._topologies, self._pool, self._request.objectives(_TARGET_S))
+            loop = ControlLoop(plant, self._request.make_policy(), ports, self._request.settings)
+        loop.ports, loop.on_entry = ports, watcher.on_entry
+        loop.begin(self._request.identity, resumed=self._rewound is not None)
+        until_s = self._request.duration_s
+        last_s = max(until_s, ports.clock.now_s()) + _DRAIN_S
+
+        def behind() -> bool:
+            seen = loop.latest.applications.values() if loop.latest else ()
+            return ports.clock.now_s() < last_s and any(application.backlog for application in seen)
+
+        loop.run(until_s, watcher.interrupted.is_set, behind)
+
+    def _epoch_s(self) -> float:
+        """When the load begins, in seconds since 1970; a run that is taken up keeps its own."""
+        path = self._folder / "epoch.json"
+        if path.exists():
+            return float(json.loads(path.read_text())["epoch_s"])
+        epoch_s = time.time() + _LEAD_S
+        path.write_text(json.dumps({"epoch_s": epoch_s}))
+        return epoch_s
+
+    def _loads(self, pipeline: Pipeline, epoch_s: float) -> dict[str, SourceLoad]:
+        """The timetable of every generated source; several sources share the load evenly."""
+        known = SPARK_APPLICATIONS.get(pipeline.name)
+        low_per_s, high_per_s = (known.low_per_s, known.high_per_s) if known else _RANGE_PER_S
+        curve = parse_load(self._request.load, low_per_s, high_per_s, self._request.duration_s)
+        sources = [source.name for source in pipeline.graph().sources if isinstance(source.load, str)]
+        schedule = Schedule(curve, 1.0 / max(1, len(sources)))
+        return {name: SourceLoad(schedule, epoch_s, self._request.duration_s) for name in sources}
+
+    def _running(self, spark: "SparkSession", pipeline: Pipeline, loads: Mapping[str, SourceLoad]) -> RunningPipeline:
+        def open_load(session: "SparkSession", source: "SourceNode", partitions: int) -> "DataFrame":
+            load = loads[source.name]
+            opened = load_source(
+                load.schedule,
+                str(source.load),
+                self._request.seed,
+                load.epoch_s,
+                partitions=partitions,
+                duration_s=load.duration_s,
+            )
+            return opened(session)
+
+        folder = self._folder / "pipelines" / pipeline.name
+        options = RunOptions(open_load=open_load)
+        parallelism = self.start.parallelism[pipeline.name]
+        return RunningPipeline(spark, pipeline, self._request.execution, folder, parallelism, options)
