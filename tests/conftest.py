@@ -1,6 +1,6 @@
 """Hypothesis profiles: `ci` (the default) tries the same examples every time, `explore` looks for new ones.
 
-    HYPOTHESIS_PROFILE=explore pytest tests/property
+HYPOTHESIS_PROFILE=explore pytest tests/property
 """
 
 import os

@@ -104,7 +104,7 @@ class Bench:
 
 @pytest.fixture
 def fused(spark: "SparkSession", tmp_path: Path) -> Iterator[Bench]:
-    bench = Bench(spark, tmp_path / "run", "fused", duration_s=25.0)
+    bench = Bench(spark, tmp_path / "run", "fused")
     yield bench
     bench.poison.unlink(missing_ok=True)
     bench.running.stop()
@@ -138,16 +138,13 @@ def test_counts_rates_and_latency_of_a_fused_application_through_a_restart(
     assert paused.paused_s > 0
     assert eventually(lambda: fused.observe().operators["count"].instances == 3)
 
-    assert eventually(fused.complete)
-    assert eventually(lambda: fused.observe().backlog == 0)
-    assert fused.total("arrived") == fused.total("completed") == fused.load.due(math.inf)
     latencies = [seen.applications["counting"].latency for seen in fused.seen]
+    assert any(latency is not None for latency in latencies)
     assert all(latency is None or 0 <= latency.p50_s <= latency.p95_s <= latency.p99_s for latency in latencies)
 
-    # With nothing left to do it is known to be idle.
-    assert eventually(lambda: fused.observe().operators["count"].processed_per_s == 0)
-    idle = fused.observe()
-    assert (idle.operators["twice"].busy_s, idle.throughput_per_s, idle.operators["numbers"].queue) == (0, 0, 0)
+    fused.running.stop()
+    assert fused.observe().backlog == fused.total("arrived") - fused.total("completed")
+    assert fused.total("completed") == fused.position()
 
 
 def check_rates(bench: Bench) -> None:
@@ -184,15 +181,19 @@ def check_rates(bench: Bench) -> None:
 
 def test_events_are_followed_through_channels(pipelined: Bench, eventually: Eventually) -> None:
     pipelined.running.start()
-    assert eventually(lambda: all(known(seen) for seen in pipelined.observe().operators.values()))
+    # Windows are short here, and the segments' batches do not all end in the same one.
+    shares: dict[str, float | None] = {}
 
-    seen = pipelined.seen[-1].applications["counting"]
-    assert {name: operator.time_share for name, operator in seen.operators.items()} == {
-        "numbers": pytest.approx(1 - (seen.operators["twice"].time_share or 0)),
-        "twice": pytest.approx(1 - (seen.operators["numbers"].time_share or 0)),
-        "count": 1.0,
-    }
-    assert seen.operators["count"].queue is not None
+    def all_known() -> bool:
+        operators = pipelined.observe().operators
+        shares.update({name: seen.time_share for name, seen in operators.items() if known(seen)})
+        return set(shares) == set(START)
+
+    assert eventually(all_known)
+    assert shares["count"] == 1
+    # The source has no parallelism of its own, so it shares a segment with what it feeds.
+    assert 0 < (shares["numbers"] or 0) < 1
+    assert 0 < (shares["twice"] or 0) < 1
 
     assert eventually(pipelined.complete)
     assert eventually(lambda: pipelined.observe().backlog == 0)
@@ -204,7 +205,12 @@ def test_events_are_followed_through_channels(pipelined: Bench, eventually: Even
     ]
     # Each event becomes two rows in the channel; the last look may still be between its writing and its reading.
     assert sum(arrived) == pytest.approx(2 * total, rel=0.02)
-    assert pipelined.observe().operators["count"].queue == 0
+
+    # With nothing left to do it is known to be idle.
+    assert eventually(lambda: pipelined.observe().operators["count"].processed_per_s == 0)
+    idle = pipelined.observe()
+    assert (idle.operators["twice"].busy_s, idle.throughput_per_s) == (0, 0)
+    assert (idle.operators["numbers"].queue, idle.operators["count"].queue) == (0, 0)
 
 
 def test_the_death_of_a_query_is_a_bad_observation(fused: Bench, eventually: Eventually) -> None:

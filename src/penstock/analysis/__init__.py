@@ -1,6 +1,14 @@
 """Shared mathematics: pure functions of numbers, topologies and observations."""
 
 from penstock.analysis.critical_path import CriticalPath, critical_path
+from penstock.analysis.etp import OperatorFlow, congested, effective_throughput, with_one_more
+from penstock.analysis.importance import (
+    centrality,
+    descendants,
+    link_load,
+    nearness_to_sinks,
+    nearness_to_sources,
+)
 from penstock.analysis.percentiles import weighted_percentiles
 from penstock.analysis.queueing import Queue, erlang_b, erlang_c
 from penstock.analysis.rates import (
@@ -21,16 +29,24 @@ from penstock.analysis.segments import make_up_for_limits
 __all__ = [
     "ApplicationRates",
     "CriticalPath",
+    "OperatorFlow",
     "OperatorRates",
     "Queue",
     "ScalabilityLaw",
     "application_rates",
+    "centrality",
+    "congested",
     "critical_path",
+    "descendants",
     "desired_inputs",
+    "effective_throughput",
     "erlang_b",
     "erlang_c",
     "fit_scalability",
+    "link_load",
     "make_up_for_limits",
+    "nearness_to_sinks",
+    "nearness_to_sources",
     "newest",
     "recent",
     "segment_busy_s",
@@ -38,4 +54,5 @@ __all__ = [
     "source_inputs",
     "weighted_mean",
     "weighted_percentiles",
+    "with_one_more",
 ]

@@ -12,7 +12,17 @@ from penstock.control.judgement import PATIENCE, Trial, judge
 from penstock.control.ports import Actuator, Clock, Journal, Monitor
 from penstock.control.settings import LoopSettings
 from penstock.errors import ActionFailed, BadObservation, UsageError
-from penstock.model import Cluster, Configuration, Objectives, Observation, Reconfigure, ScaleRequest, Topology, View, diff
+from penstock.model import (
+    Cluster,
+    Configuration,
+    Objectives,
+    Observation,
+    Reconfigure,
+    ScaleRequest,
+    Topology,
+    View,
+    diff,
+)
 from penstock.policies.base import Memory, Policy
 
 

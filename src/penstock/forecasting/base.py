@@ -89,7 +89,7 @@ def lagged(series: LoadSeries, lags: int, steps: int) -> tuple[Floats, Floats, F
     if rows < 1:
         return np.empty((0, lags)), np.empty(0), np.empty((0, steps))
     view = np.lib.stride_tricks.sliding_window_view
-    at_s = series.start_s + series.step_s * (lags + np.arange(rows))
+    at_s: Floats = series.start_s + series.step_s * (lags + np.arange(rows, dtype=np.float64))
     return view(values[: len(values) - steps], lags), at_s, view(values[lags:], steps)
 
 

@@ -93,11 +93,17 @@ def train_boosting(series: LoadSeries, settings: ForecastSettings) -> BoostedTre
 
 
 def _inputs(past: Floats, at_s: Floats, calendar: Calendar, unit: float) -> Floats:
-    """How the loads differ from the last one, the last one itself, weekday and time of day; as precise as the splits."""
+    """How the loads differ from the last one, the last one itself, weekday and time of day, as precise as splits."""
     weekday, hour, minute = calendar.parts(at_s).T
     turn = 2.0 * np.pi * (hour + minute / 60.0) / 24.0
     last = past[:, -1:]
-    columns = [(past[:, :-1] - last) / unit, last / unit, weekday[:, None], np.cos(turn)[:, None], np.sin(turn)[:, None]]
+    columns = [
+        (past[:, :-1] - last) / unit,
+        last / unit,
+        weekday[:, None],
+        np.cos(turn)[:, None],
+        np.sin(turn)[:, None],
+    ]
     return np.hstack(columns).astype(np.float32).astype(np.float64)
 
 

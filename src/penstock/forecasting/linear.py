@@ -39,7 +39,8 @@ class Autoregression:
     def forecast(self, past: Floats, at_s: Floats) -> Floats:
         """The last load and the weighted sum of how the loads before it differed from it."""
         last = past[:, -1:]
-        return last + (past - last) @ np.array(self.weights).T + np.array(self.intercepts)
+        loads: Floats = last + (past - last) @ np.array(self.weights).T + np.array(self.intercepts)
+        return loads
 
     def to_json(self) -> dict[str, Any]:
         """All there is to know about it, as plain values."""

@@ -16,6 +16,8 @@ from penstock.forecasting.base import Calendar, Floats, ForecastSettings, lagged
 from penstock.forecasting.series import LoadSeries
 
 _HIDDEN = 24
+_MOST_ROWS = 3000
+"""Of longer series an even selection is learned from; more takes minutes and gains little."""
 _CALENDAR = np.array([6.0, 23.0, 59.0])
 
 
@@ -49,7 +51,8 @@ class LoadNetwork:
         hidden, output = np.array(self.hidden), np.array(self.output)
         inputs = _inputs(past, at_s, self.calendar, (self.low, self.high))
         inner = np.tanh(inputs @ hidden[:, :-1].T + hidden[:, -1])
-        return self.low + (inner @ output[:, :-1].T + output[:, -1]) * (self.high - self.low)
+        loads: Floats = self.low + (inner @ output[:, :-1].T + output[:, -1]) * (self.high - self.low)
+        return loads
 
     def to_json(self) -> dict[str, Any]:
         """All there is to know about it, as plain values."""
@@ -78,10 +81,20 @@ def train_network(series: LoadSeries, settings: ForecastSettings) -> LoadNetwork
     if len(past) < 2 * _HIDDEN:
         least = 2 * _HIDDEN + settings.lags + settings.steps
         raise UsageError(f"The network needs at least {least} steps to learn from, not {len(series.values)}.")
+    if len(past) > _MOST_ROWS:
+        rows = np.linspace(0, len(past) - 1, _MOST_ROWS).astype(np.int64)
+        past, at_s, future = past[rows], at_s[rows], future[rows]
     low, high = min(series.values), max(series.values)
     if high <= low:
         raise UsageError("The network cannot learn from a load that never changes.")
-    model = MLPRegressor(hidden_layer_sizes=(_HIDDEN,), activation="tanh", solver="lbfgs", alpha=1e-3, max_iter=300, random_state=settings.seed)
+    model = MLPRegressor(
+        hidden_layer_sizes=(_HIDDEN,),
+        activation="tanh",
+        solver="lbfgs",
+        alpha=1e-3,
+        max_iter=300,
+        random_state=settings.seed,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(_inputs(past, at_s, settings.calendar, (low, high)), (future - low) / (high - low))

@@ -38,7 +38,7 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Forecaster]] = {
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The best forecaster, learned from the whole series, and the held-out error of every method that could be tried."""
+    """The best forecaster, learned from the whole series, and the held-out error of every method that was tried."""
 
     forecaster: Forecaster
     errors: Mapping[str, float]
@@ -85,7 +85,7 @@ def best(
 
 def forecaster_from_json(body: Mapping[str, Any]) -> Forecaster:
     """The forecaster that was saved, or `UsageError`."""
-    kind = body.get("kind")
+    kind = str(body.get("kind"))
     if kind not in _READERS:
         raise UsageError(f"A saved forecaster is of unknown kind '{kind}'; remove it and learn it again.")
     try:

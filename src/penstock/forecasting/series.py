@@ -27,7 +27,7 @@ class LoadSeries:
 
     @classmethod
     def of(cls, observations: Iterable[Observation], application: str, step_s: float = 60.0) -> "LoadSeries":
-        """The load of one application as it was observed; a step without observations has the load of the one before."""
+        """The load of one application as it was observed; a step without observations has that of the one before."""
         history = LoadHistory(step_s)
         for observation in observations:
             history = history.with_observation(observation, application)

@@ -2,25 +2,46 @@
 
 from penstock.policies.base import Memory, Policy
 from penstock.policies.ds2 import Ds2, Ds2Memory
+from penstock.policies.elysium import Elysium, ElysiumMemory, ProfiledElysium
+from penstock.policies.joint import Joint, JointMemory
+from penstock.policies.operators_only import OperatorsOnly
 from penstock.policies.registry import POLICIES, PolicyInfo, policy, register
 from penstock.policies.sizing import allowed_workers, on_fewest_workers
 from penstock.policies.static import Static
+from penstock.policies.stela import Stela, StelaMemory
 from penstock.policies.threshold import Threshold, ThresholdMemory
+from penstock.policies.workers_only import WorkersOnly
 
 register("static", "keeps one setting: what runs, the smallest or the largest", Static)
 register("threshold", "one more instance per overloaded one, half when all are idle (Elastic Storm)", Threshold)
 register("ds2", "true rates and the graph: the least parallelism that keeps up with the sources (DS2)", Ds2)
+register(
+    "elysium", "instances and workers each as needed, from learned costs, now or ahead of the load (ELYSIUM)", Elysium
+)
+register("joint", "every added instance adds a worker, one unit at a time (baseline of ELYSIUM)", Joint)
+register("operators-only", "instances as in ELYSIUM on a fixed number of workers (baseline of ELYSIUM)", OperatorsOnly)
+register("workers-only", "workers as in ELYSIUM under a fixed parallelism (baseline of ELYSIUM)", WorkersOnly)
+register("stela", "more or fewer workers when the user asks, where it counts most for throughput (Stela)", Stela)
 
 __all__ = [
     "POLICIES",
     "Ds2",
     "Ds2Memory",
+    "Elysium",
+    "ElysiumMemory",
+    "Joint",
+    "JointMemory",
     "Memory",
+    "OperatorsOnly",
     "Policy",
     "PolicyInfo",
+    "ProfiledElysium",
     "Static",
+    "Stela",
+    "StelaMemory",
     "Threshold",
     "ThresholdMemory",
+    "WorkersOnly",
     "allowed_workers",
     "on_fewest_workers",
     "policy",

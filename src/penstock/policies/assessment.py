@@ -5,16 +5,27 @@ Both ask an `Estimator`, so any number of instances and workers can change in on
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.analysis import make_up_for_limits
-from penstock.model import Expected, Objectives, Parallelism, Topology, View
+from penstock.model import (
+    Configuration,
+    Expected,
+    Objectives,
+    Parallelism,
+    ParallelismChange,
+    Topology,
+    View,
+    diff,
+)
 from penstock.profiling import Estimator, Loads, round_robin
 
 DRAINING = 0.95
 """How busy instances and workers may be while a backlog is worked off."""
+_SAID = 6
+"""Operators that a reason names before it only counts the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +56,6 @@ class Load:
     sources: Loads
     core: float
     cpu: float
-    spare: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Operators that take turns (one alone, if it does not), and how busy their slots would be."""
-
-    application: str
-    operators: tuple[str, ...]
-    usage: float
 
 
 class Assessment:
@@ -82,8 +83,8 @@ class Assessment:
     def instances(self, eager: bool = False, shrink: bool = True) -> dict[str, dict[str, int]]:
         """Instances of every operator (stage 1).
 
-        An operator in stress gets the fewest with which it is not, an idle one gives up what it does not need, any
-        other stays as it is; with `eager` it too gets the fewest, as Algorithm 1 has it.
+        An operator in stress gets the fewest with which it is not, an idle one gives up what it does not need (unless
+        `shrink` forbids it), any other stays as it is; with `eager` all get the fewest, as Algorithm 1 has it.
         """
         result = {name: dict(operators) for name, operators in self._view.requested.parallelism.items()}
         for application in self._loads[0].sources:
@@ -94,12 +95,13 @@ class Assessment:
         return result
 
     def _segment(self, topology: Topology, current: Mapping[str, int], eager: bool, shrink: bool) -> dict[str, int]:
+        """The members of one segment that change."""
         needs: dict[str, int] = {}
         stressed = False
         for load, rates in zip(self._loads, self._rates, strict=True):
             usage = self._usage(topology.name, current, rates[topology.name])
             stressed = stressed or (usage is not None and usage > load.core)
-            for name, need in self._needs(topology, tuple(current), rates[topology.name], load.core / (1+load.spare.get(topology.name,0))).items():
+            for name, need in self._needs(topology, tuple(current), rates[topology.name], load.core).items():
                 needs[name] = max(need, needs.get(name, 1))
         usage = self._usage(topology.name, current, self._rates[0][topology.name])
         if eager:
@@ -176,9 +178,7 @@ class Assessment:
                 return workers
         return view.max_workers
 
-    def _waves(
-        self, parallelism: Parallelism, workers: int, own: Mapping[tuple[str, str], float]
-    ) -> float:
+    def _waves(self, parallelism: Parallelism, workers: int, own: Mapping[tuple[str, str], float]) -> float:
         """How busy the busiest fused segment is: with fewer slots than instances its stages run in several waves."""
         topologies = self._view.topologies
         if not any(topology.segments for topology in topologies.values()):
@@ -205,16 +205,43 @@ class Assessment:
         known = self._estimator.own_usages(loads, self._view.requested.parallelism)
         return any((name, o) not in known for name, topology in self._view.topologies.items() for o in topology.names)
 
-    def busiest(self, parallelism: Parallelism) -> Segment | None:
-        """The segment whose slots are busiest under the load itself."""
+    def reasons(self, target: Configuration) -> str:
+        """What changes and why, in words."""
+        current, several = self._view.requested, len(self._view.topologies) > 1
+        said = []
+        for change in diff(current, target):
+            if isinstance(change, ParallelismChange):
+                label = f"{change.application}/{change.operator}" if several else change.operator
+                usage = self._usage_of(change.application, change.operator, change.before)
+                busy = "" if usage is None else f" at {usage:.2f} of its time"
+                said.append(f"{label}{busy}: {change.before} -> {change.after}")
+        if len(said) > _SAID:
+            said = [*said[:_SAID], f"and {len(said) - _SAID} more operators"]
+        if target.workers != current.workers:
+            limit = self._thresholds.cpu_max
+            said.append(f"{target.workers} instead of {current.workers} workers stay at or below {limit:g}")
+        return "; ".join(said)
+
+    def fits(self) -> str:
+        """Why nothing needs to change: how busy the busiest segment is."""
         segments = []
         for application in self._loads[0].sources:
+            given = self._view.requested.parallelism[application]
             for members in self._view.topologies[application].all_segments:
-                current = {name: parallelism[application][name] for name in members}
-                usage = self._usage(application, current, self._rates[0][application])
+                usage = self._usage(application, {n: given[n] for n in members}, self._rates[0][application])
                 if usage is not None:
-                    segments.append(Segment(application, members, usage))
-        return max(segments, key=lambda segment: segment.usage, default=None)
+                    segments.append((usage, ", ".join(members)))
+        if not segments:
+            return "nothing is known that would call for a change"
+        usage, names = max(segments)
+        limit = self._thresholds.core_max
+        if usage > limit:
+            return f"nothing more can be given; {names} would be busy for {usage:.2f} of the time, {limit:g} allowed"
+        return f"the configuration fits; {names} will be busy for {usage:.2f} of the time, {limit:g} allowed"
+
+    def _usage_of(self, application: str, name: str, instances: int) -> float | None:
+        rate = self._rates[0].get(application, {}).get(name)
+        return None if rate is None else self._estimator.instance_usage(application, name, rate, instances)
 
     def expected(self, parallelism: Parallelism, workers: int) -> Expected:
         """The promise: all that arrives is handled, unless bounds or slots do not allow it."""

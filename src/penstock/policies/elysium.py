@@ -1,45 +1,90 @@
 """ELYSIUM: operators and workers scale independently, together only when needed (symbiotic scaling)."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal
 
-from penstock.analysis import application_rates, newest, source_inputs
 from penstock.errors import UsageError
+from penstock.forecasting import (
+    QUICK,
+    ErrorTrack,
+    Forecaster,
+    ForecastSettings,
+    LoadHistory,
+    LoadSeries,
+    SeasonalNaive,
+    best,
+    predict,
+)
 from penstock.model import Configuration, Decision, Keep, Reconfigure, View, diff
-from penstock.policies.assessment import DRAINING, Assessment, Load, Thresholds, scaled_to, total_per_s
-from penstock.profiling import ApplicationProfile, Estimator, Learned
+from penstock.policies.assessment import Assessment, Thresholds, scaled_to, total_per_s
+from penstock.policies.senses import Senses, arriving, to_carry
+from penstock.profiling import ApplicationProfile, Estimator
+
+_LAGS = 6
+"""Steps from which a forecast is made on line; fewer than in the publication, so that it can begin sooner."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElysiumMemory:
-    """What was learned on line, when the last assessment was, and what reconfigurations have cost so far.
+    """What was sensed, the load so far, and how good the forecasts were, by application."""
 
-    `changes` counts changes of the requested configuration, `paused_s` the seconds for which each application was
-    paused since the first of them.
-    """
-
-    learned: Learned = field(default_factory=Learned)
-    assessed_at_s: float | None = None
-    requested: Configuration | None = None
-    changes: int = 0
-    paused_s: Mapping[str, float] = field(default_factory=dict)
+    senses: Senses = field(default_factory=Senses)
+    histories: Mapping[str, LoadHistory] = field(default_factory=dict)
+    tracks: Mapping[str, ErrorTrack] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Elysium:
-    """x."""
+    """Every `assessment_period_s` the configuration for the load: instances first, then workers (Algorithm 1).
 
+    How busy instances and workers will be is estimated from selectivities and costs, which are learned from the
+    observations (what is older than `memory_s` counts little). Every operator gets the fewest instances that are busy
+    for at most `core_max` of their time, then the cluster the fewest workers of which none is busier than `cpu_max`;
+    any number of both, for all applications at once. Thresholds that are not given are those of the objectives.
+
+    The load is the highest of the last `window_s`. In mode `proactive` it is the highest that is forecast for the
+    next `horizon_s`, if that is more. Forecasts are made from the loads of past steps of `step_s`; as long as no
+    pattern is found, or while they were off by more than `max_error` lately, it is reactive and says so.
+
+    Four things go beyond the publication, because a change may pause an application; `plain` switches all of them off.
+    A backlog, and what will arrive during the pause, must be worked off within `drain_s` (0: no regard for it). An
+    operator whose instances are between `core_min` and `core_max` keeps them. Workers are given up only if that is
+    right for a load that is higher by the share `tolerance`. And where changes have been seen to pause an application,
+    idle instances, which cost nothing, are given up only together with something that does.
+    """
+
+    mode: Literal["reactive", "proactive"] = "reactive"
     assessment_period_s: float = 60.0
-    window_s: float = 20.0
+    horizon_s: float = 60.0
+    window_s: float = 30.0
     core_min: float | None = None
     core_max: float | None = None
     cpu_max: float | None = None
-    drain_s: float = 120.0
+    drain_s: float = 60.0
     tolerance: float = 0.05
-    eager: bool = False
+    plain: bool = False
+    step_s: float = 60.0
+    max_error: float = 0.25
     memory_s: float = 300.0
-    spare: float = 0.0
-    peak: bool = False
+
+    def __post_init__(self) -> None:
+        if min(self.assessment_period_s, self.drain_s, self.tolerance, self.max_error) < 0:
+            raise UsageError("ELYSIUM needs an assessment_period_s, drain_s, tolerance and max_error of at least 0.")
+        if min(self.window_s, self.horizon_s, self.step_s, self.memory_s) <= 0:
+            raise UsageError("ELYSIUM needs a window_s, horizon_s, step_s and memory_s above 0.")
+        for name in ("core_min", "core_max", "cpu_max"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise UsageError(f"ELYSIUM needs a {name} from 0 to 1, not {value:g}.")
+
+    def with_models(
+        self, profiles: Mapping[str, ApplicationProfile], forecasters: Mapping[str, Forecaster] | None = None
+    ) -> "ProfiledElysium":
+        """The same policy with models that were learned before, by application; what is missing is learned on line."""
+        given = {f.name: getattr(self, f.name) for f in fields(Elysium)}
+        return ProfiledElysium(**given, profiles=profiles, forecasters=forecasters or {})
 
     def start(self) -> ElysiumMemory:
         """Nothing is known."""
@@ -47,63 +92,116 @@ class Elysium:
 
     def decide(self, view: View, memory: ElysiumMemory) -> tuple[Decision, ElysiumMemory]:
         """Learn from what is new and, when it is time, assess."""
-        memory = self._noticed(view, memory)
-        last_s = memory.assessed_at_s
-        if last_s is not None and view.now_s < last_s + self.assessment_period_s - 1e-6:
-            return Keep(f"the next assessment is at {last_s + self.assessment_period_s:.0f} s"), memory
-        estimator = Estimator(view.topologies, self._profiles(view, memory), view.cluster)
-        thresholds = Thresholds.of(view.objectives, self.core_min, self.core_max, self.cpu_max)
-        loads = self._loads(view, memory, thresholds)
-        if not loads[0].sources:
+        memory = self._updated(view, memory)
+        later_s = memory.senses.next_assessment_s(view.now_s, self.assessment_period_s)
+        if later_s is not None:
+            return Keep(f"the next assessment is at {later_s:.0f} s"), memory
+        sources = arriving(view, self.window_s, peak=not self.plain)
+        if not sources:
             return Keep("no input rate is known yet"), memory
+        notes: dict[str, str] = {}
+        tracks = memory.tracks
+        if self.mode == "proactive":
+            sources, notes, tracks = self._ahead(view, memory, sources)
+        thresholds = Thresholds.of(view.objectives, self.core_min, self.core_max, self.cpu_max)
+        loads = to_carry(view, memory.senses, sources, thresholds, 0.0 if self.plain else self.drain_s)
+        estimator = Estimator(view.topologies, self._profiles(view, memory.senses), view.cluster)
         assessment = Assessment(view, estimator, thresholds, loads)
         if not assessment.knows_usage:
-            return Keep("no instance's usage is known yet"), memory
-        hot = self.eager or not any(memory.paused_s.values())
-        parallelism = assessment.instances(self.eager, hot)
-        target = Configuration(parallelism, assessment.workers(parallelism, self.tolerance))
-        if not hot and diff(view.requested, target):
-            parallelism = assessment.instances(self.eager, True)
-            target = Configuration(parallelism, assessment.workers(parallelism, self.tolerance))
-        memory = replace(memory, assessed_at_s=view.now_s)
+            return Keep("no instance's usage is known yet"), replace(memory, tracks=tracks)
+        memory = replace(memory, senses=memory.senses.assessed(view.now_s), tracks=tracks)
+        return self._decision(view, assessment, memory.senses.pausing, notes), memory
+
+    def _decision(self, view: View, assessment: Assessment, pausing: bool, notes: Mapping[str, str]) -> Decision:
+        shrink = self.plain or not pausing
+        target = self._target(assessment, shrink)
+        if not shrink and diff(view.requested, target):
+            target = self._target(assessment, True)
+        said = "".join(f"; {name}: {note}" if len(view.topologies) > 1 else f"; {note}" for name, note in notes.items())
         if not diff(view.requested, target):
-            return Keep("fits"), memory
-        return Reconfigure(target, "x", assessment.expected(parallelism, target.workers)), memory
+            return Keep(assessment.fits() + said)
+        expected = assessment.expected(target.parallelism, target.workers)
+        return Reconfigure(target, assessment.reasons(target) + said, expected)
 
-    def _noticed(self, view: View, memory: ElysiumMemory) -> ElysiumMemory:
+    def _target(self, assessment: Assessment, shrink: bool) -> Configuration:
+        parallelism = assessment.instances(self.plain, shrink)
+        return Configuration(parallelism, assessment.workers(parallelism, 0.0 if self.plain else self.tolerance))
+
+    def _updated(self, view: View, memory: ElysiumMemory) -> ElysiumMemory:
         """The memory with all that is new in the view."""
-        since_s = memory.learned.until_s
+        since_s = memory.senses.learned.until_s
+        senses = memory.senses.updated(view, self.memory_s)
+        if self.mode == "reactive":
+            return replace(memory, senses=senses)
         new = [o for o in view.observations if since_s is None or o.at_s > since_s + 1e-9]
-        changed = memory.requested is not None and bool(diff(memory.requested, view.requested))
-        changes = memory.changes + changed
-        paused_s = dict(memory.paused_s)
-        for name in view.topologies if changes else ():
-            seen = (o.applications[name].paused_s for o in new if name in o.applications)
-            paused_s[name] = paused_s.get(name, 0.0) + sum(seen)
-        learned = memory.learned.with_observations(view.topologies, view.cluster, view.observations, self.memory_s)
-        return replace(memory, learned=learned, requested=view.requested, changes=changes, paused_s=paused_s)
+        histories, tracks = dict(memory.histories), dict(memory.tracks)
+        for name in view.topologies:
+            history = histories.get(name, LoadHistory(self.step_s))
+            for observation in new:
+                history = history.with_observation(observation, name)
+            histories[name] = history
+            tracks[name] = tracks.get(name, ErrorTrack()).with_loads(history.first, history.values)
+        return ElysiumMemory(senses, histories, tracks)
 
-    def _profiles(self, view: View, memory: ElysiumMemory) -> Mapping[str, ApplicationProfile]:
-        return {name: memory.learned.profile(topology) for name, topology in view.topologies.items()}
-
-    def _loads(self, view: View, memory: ElysiumMemory, thresholds: Thresholds) -> list[Load]:
-        observations = newest(view.observations, self.window_s) if view.observations else ()
-        sources, draining = {}, {}
-        for name, topology in view.topologies.items():
-            rates = application_rates(topology, observations)
-            arriving = source_inputs(topology, rates)
-            if all(rate is None for rate in arriving.values()):
+    def _ahead(
+        self, view: View, memory: ElysiumMemory, sources: Mapping[str, Mapping[str, float | None]]
+    ) -> tuple[dict[str, dict[str, float | None]], dict[str, str], dict[str, ErrorTrack]]:
+        """The loads raised to what is forecast, what there is to say about that, and the forecasts to be kept."""
+        raised: dict[str, dict[str, float | None]] = {}
+        notes: dict[str, str] = {}
+        tracks = dict(memory.tracks)
+        for name, rates in sources.items():
+            history = memory.histories[name]
+            steps = math.ceil((view.now_s + self.horizon_s) / self.step_s - history.end - 1e-9)
+            expected = self._forecast(name, history.series, max(1, steps))
+            raised[name] = dict(rates)
+            if expected is None:
+                notes[name] = "reactive, as no pattern of the load is known yet"
                 continue
-            if self.peak:
-                tops=[sum(r for r in source_inputs(topology, application_rates(topology,(o,))).values() if r is not None) for o in observations]
-                arriving = scaled_to(arriving, max(tops))
-            sources[name] = arriving
-            total = total_per_s(arriving)
-            pause_s = memory.paused_s.get(name, 0.0) / memory.changes if memory.changes else 0.0
-            if self.drain_s:
-                waiting = (rates.backlog or 0.0) + pause_s * total
-                draining[name] = scaled_to(arriving, total + waiting / self.drain_s)
-        loads = [Load(sources, thresholds.core_max, thresholds.cpu_max, {n: self.spare for n,p in memory.paused_s.items() if p>0})]
-        if self.drain_s:
-            loads.append(Load(draining, DRAINING, DRAINING))
-        return loads
+            error = tracks[name].error
+            tracks[name] = tracks[name].with_predictions(history.end, expected)
+            highest = Estimator.predict_input_load(expected)
+            if error is not None and error > self.max_error:
+                notes[name] = f"reactive, as the forecast was off by {error:.0%} lately"
+            elif highest is not None and highest > total_per_s(rates):
+                notes[name] = f"{highest:.0f} events/s are forecast within {self.horizon_s:g} s"
+                raised[name] = scaled_to(rates, highest)
+        return raised, notes, tracks
+
+    def _forecast(self, application: str, series: LoadSeries, steps: int) -> tuple[float, ...] | None:
+        """The loads of the next steps; None while nothing can be said that the last load does not say."""
+        if len(series.values) < 2 * _LAGS:
+            return None
+        chosen = best(series, ForecastSettings(lags=_LAGS, steps=steps), QUICK).forecaster
+        if isinstance(chosen, SeasonalNaive) and chosen.period == 1:
+            return None
+        return predict(chosen, series)
+
+    def _profiles(self, view: View, senses: Senses) -> dict[str, ApplicationProfile]:
+        return {name: senses.learned.profile(topology) for name, topology in view.topologies.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ProfiledElysium(Elysium):
+    """ELYSIUM with models from a profiling phase, as published; an application without one is learned on line.
+
+    Raises `UsageError` at its first assessment when a profile does not fit its application.
+    """
+
+    profiles: Mapping[str, ApplicationProfile] = field(default_factory=dict)
+    forecasters: Mapping[str, Forecaster] = field(default_factory=dict)
+
+    def _profiles(self, view: View, senses: Senses) -> dict[str, ApplicationProfile]:
+        found = Elysium._profiles(self, view, senses)
+        for name, profile in self.profiles.items():
+            if name in view.topologies:
+                profile.check(view.topologies[name])
+                found[name] = profile
+        return found
+
+    def _forecast(self, application: str, series: LoadSeries, steps: int) -> tuple[float, ...] | None:
+        given = self.forecasters.get(application)
+        if given is None:
+            return Elysium._forecast(self, application, series, steps)
+        expected = predict(given, series)
+        return None if expected is None else expected[:steps]

@@ -1,7 +1,7 @@
 """Learned models of applications: what their streams carry, what instances cost, what workers do beside."""
 
 from penstock.profiling.base import Profile
-from penstock.profiling.estimator import Allocation, Estimator, Loads, Predictor, round_robin
+from penstock.profiling.estimator import Allocation, Estimator, Loads, round_robin
 from penstock.profiling.functions import (
     Fitted,
     Function,
@@ -29,7 +29,6 @@ __all__ = [
     "Loads",
     "OperatorUsage",
     "OverheadProfile",
-    "Predictor",
     "Profile",
     "Ratio",
     "SelectivityProfile",

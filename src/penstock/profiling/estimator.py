@@ -1,6 +1,6 @@
 """The Estimator of ELYSIUM: how busy every instance and every worker would be under a load in a configuration."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,9 +14,6 @@ from penstock.profiling.profile import ApplicationProfile
 
 Loads: TypeAlias = Mapping[str, Mapping[str, float | None]]
 """What arrives at each source of each application per second."""
-
-Predictor: TypeAlias = Callable[[], Sequence[float]]
-"""The load of an application in each of the next steps, in source events per second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +46,7 @@ class Estimator:
         means = self.profiles[application].selectivity.means
         return desired_inputs(self.topologies[application], sources, means)
 
-    def operator_input_rate(
-        self, application: str, operator: str, sources: Mapping[str, float | None]
-    ) -> float | None:
+    def operator_input_rate(self, application: str, operator: str, sources: Mapping[str, float | None]) -> float | None:
         """What one operator takes in per second when nothing queues."""
         return self.operator_input_rates(application, sources)[operator]
 
@@ -87,9 +82,10 @@ class Estimator:
         work = np.bincount(allocation.hosts, np.repeat(usages, allocation.instances), minlength=allocation.workers)
         slots = np.array([worker.slots for worker in self.cluster.workers[: allocation.workers]], dtype=np.float64)
         shares: Floats = work / slots
-        return np.max([profile.overhead.worker_usages(shares) for profile in self.profiles.values()], axis=0)
+        busy: Floats = np.max([profile.overhead.worker_usages(shares) for profile in self.profiles.values()], axis=0)
+        return busy
 
     @staticmethod
-    def predict_input_load(predictor: Predictor) -> float | None:
-        """The highest load of the horizon; None where nothing could be predicted."""
-        return max(predictor(), default=None)
+    def predict_input_load(forecast: Sequence[float]) -> float | None:
+        """The load to be ready for, given what is forecast for each step of the horizon: the highest of them."""
+        return max(forecast, default=None)

@@ -53,9 +53,7 @@ class Learned:
         new = [o for o in observations if self.until_s is None or o.at_s > self.until_s + 1e-9]
         if not new:
             return self
-        applications = {
-            name: self._operators(topology, new, memory_s) for name, topology in topologies.items()
-        }
+        applications = {name: self._operators(topology, new, memory_s) for name, topology in topologies.items()}
         return Learned(new[-1].at_s, applications, self._beside(cluster, new, memory_s))
 
     def _operators(self, topology: Topology, new: list[Observation], memory_s: float) -> dict[str, Sums]:

@@ -5,7 +5,7 @@ logs, collecting garbage) is the difference.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ class OverheadProfile:
     """The usage of a worker as a function of the sum of its instances' usages; never below that sum."""
 
     application: str
-    function: Function = Line(1.0)
+    function: Function = field(default_factory=lambda: Line(1.0))
     error: float = 0.0
     errors: Mapping[str, float] | None = None
     samples: int = 0
@@ -43,7 +43,7 @@ class OverheadProfile:
     ) -> "OverheadProfile":
         """Learn from all workers together; the function is the best one on held-out samples."""
         samples = [
-            pair for o in observations for pair in overhead_samples(cluster, o) if 0 < pair[0] and pair[1] < _SATURATED
+            pair for o in observations for pair in overhead_samples(cluster, o) if pair[0] > 0 and pair[1] < _SATURATED
         ]
         enough("overhead", application, samples)
         fitted = choose([x for x, _ in samples], [y for _, y in samples], seed=seed)

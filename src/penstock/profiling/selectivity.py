@@ -44,7 +44,9 @@ class SelectivityProfile:
         A stream whose upstream operator handled nothing is left out. Raises `UsageError` when that is true of all.
         """
         samples = {
-            (stream.upstream, stream.downstream): _samples(topology.name, stream.upstream, stream.downstream, observations)
+            (stream.upstream, stream.downstream): _samples(
+                topology.name, stream.upstream, stream.downstream, observations
+            )
             for stream in topology.streams
         }
         known = {stream: pairs for stream, pairs in samples.items() if pairs}
@@ -74,7 +76,9 @@ class SelectivityProfile:
         return cls(application, ratios, float(error))
 
 
-def _samples(application: str, upstream: str, downstream: str, observations: Sequence[Observation]) -> list[tuple[float, float]]:
+def _samples(
+    application: str, upstream: str, downstream: str, observations: Sequence[Observation]
+) -> list[tuple[float, float]]:
     """(events handled, events sent) of every window in which both are known and something was handled."""
     pairs = []
     for observed, window_s in seen(observations, application):

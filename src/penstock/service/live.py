@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.control import ControlLoop, Entry, Monitor, Plant, Ports, Started, rewound
-from penstock.errors import JournalMismatch, UsageError
+from penstock.errors import ActionFailed, JournalMismatch, PenstockError, UsageError
 from penstock.model import Cluster, Configuration, Observation
 from penstock.service.requests import RunRequest
 from penstock.service.runs import JOURNAL, discard, open_folder
@@ -28,7 +28,7 @@ from penstock.spark.session import start_session, stop_session
 from penstock.spark.source import load_source
 from penstock.spark.workers import WorkerNames
 from penstock.stores import MetricStore, SqliteJournal, SqliteMetricStore, summary
-from penstock.workloads import Schedule, parse_load
+from penstock.workloads import Constant, Schedule, parse_load
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +41,8 @@ _RANGE_PER_S = (100.0, 1_000.0)
 _TARGET_S = 5.0
 _LEAD_S = 5.0
 """How long the first event is after the queries have started."""
+_WARM_UP_S = 5.0
+"""How many seconds of a slow load are used to warm up."""
 _DRAIN_S = 120.0
 """How long a run may go on after its load has ended, to finish what has arrived."""
 _KEEP_S = 86_400.0
@@ -94,11 +96,18 @@ def run_live(request: RunRequest, place: LivePlace, watcher: Watcher) -> None:
         name = f"penstock {request.application}"
         spark = start_session(cluster, name, place.folder / "session", executors=run.start.workers)
         try:
+            run.warm_up(spark, watcher.say)
             run.control(spark, watcher)
+        except PenstockError:
+            raise
+        except Exception as error:
+            first_line = next(iter(str(error).splitlines()), type(error).__name__)
+            raise ActionFailed(
+                f"Spark failed ({first_line}); the same command goes on from the checkpoints, and the log is in "
+                f"{place.folder / 'session' / 'driver.log'}."
+            ) from error
         finally:
             stop_session(spark)
-            for leftover in ("cluster", "session"):
-                shutil.rmtree(place.folder / leftover / "local", ignore_errors=True)
 
 
 def _kept(request: RunRequest, folder: Path, say: Callable[[str], None]) -> list[Entry]:
@@ -169,11 +178,29 @@ class _LiveRun:
             self._rewound.ports.actuator.requested() if self._rewound else request.start(self._topologies, self._pool)
         )
 
+    def warm_up(self, spark: "SparkSession", say: Callable[[str], None]) -> None:
+        """Run the built-in applications once over a few events of their own, so that what is measured is not their start.
+
+        A user's pipeline is not run: its sinks may be real ones.
+        """
+        if self._rewound is not None:
+            return
+        folder = self._folder / "warm-up"
+        schedule = Schedule(Constant(100.0))
+        for pipeline in self._pipelines:
+            if pipeline.name in SPARK_APPLICATIONS:
+                say(f"Warming up {pipeline.name} ...")
+                sources = [source.name for source in pipeline.graph().sources]
+                past = SourceLoad(schedule, time.time() - 60.0, _WARM_UP_S)
+                self._running(spark, pipeline, dict.fromkeys(sources, past), folder).run_to_end()
+        shutil.rmtree(folder, ignore_errors=True)
+
     def control(self, spark: "SparkSession", watcher: Watcher) -> None:
         """Start the pipelines, run the loop, and stop the pipelines whatever happens."""
         epoch_s = self._epoch_s()
         loads = {pipeline.name: self._loads(pipeline, epoch_s) for pipeline in self._pipelines}
-        running = [self._running(spark, pipeline, loads[pipeline.name]) for pipeline in self._pipelines]
+        folder = self._folder / "pipelines"
+        running = [self._running(spark, pipeline, loads[pipeline.name], folder) for pipeline in self._pipelines]
         clock = WallClock(epoch_s, watcher.interrupted)
         names = WorkerNames(self._pool)
         intents = IntentLog(self._folder / "intents.jsonl")
@@ -240,7 +267,6 @@ class _LiveRun:
             )
             return opened(session)
 
-        folder = self._folder / "pipelines" / pipeline.name
-        options = RunOptions(open_load=open_load)
         parallelism = self.start.parallelism[pipeline.name]
-        return RunningPipeline(spark, pipeline, self._request.execution, folder, parallelism, options)
+        options = RunOptions(open_load=open_load)
+        return RunningPipeline(spark, pipeline, self._request.execution, folder / pipeline.name, parallelism, options)

@@ -32,9 +32,7 @@ def words(segments: tuple[tuple[str, ...], ...] = ()) -> Topology:
     return Topology("words", operators, streams, segments)
 
 
-def setting(
-    split: int = 2, count: int = 2, workers: int = 2, placement: Any = None, source: int = 1
-) -> Configuration:
+def setting(split: int = 2, count: int = 2, workers: int = 2, placement: Any = None, source: int = 1) -> Configuration:
     return Configuration({"words": {"source": source, "split": split, "count": count, "sink": 1}}, workers, placement)
 
 

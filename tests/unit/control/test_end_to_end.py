@@ -38,7 +38,9 @@ def run(
     initial = Configuration({"chain": dict(start)}, 1).fitted(topologies, app.cluster)
     world = World([(app, curve)], app.cluster, initial, WorldSettings(**more))
     plant = Plant(topologies, app.cluster, Objectives())
-    loop: ControlLoop[Any] = ControlLoop(plant, policy(name), Ports(world, world, world, MemoryJournal()), LoopSettings())
+    loop: ControlLoop[Any] = ControlLoop(
+        plant, policy(name), Ports(world, world, world, MemoryJournal()), LoopSettings()
+    )
     loop.begin({})
     loop.run(until_s)
     return world, list(loop.ports.journal.entries())
@@ -115,7 +117,10 @@ def test_a_promise_that_makes_things_worse_is_rolled_back_and_blocked() -> None:
     assert len(asked_again) >= 3
     for entry in asked_again:
         assert entry.target is None
-        assert entry.held_by == f"block: work 2 -> 7 made things worse before and is blocked until {acts[1].at_s + 600:.0f} s"
+        assert (
+            entry.held_by
+            == f"block: work 2 -> 7 made things worse before and is blocked until {acts[1].at_s + 600:.0f} s"
+        )
     assert len(acts) == 2
     assert world.requested() == start
 

@@ -36,9 +36,7 @@ Setting = Callable[..., Configuration]
 
 
 @pytest.fixture
-def situation(
-    topology: Callable[..., Topology], configuration: Setting, cluster: Cluster
-) -> Callable[..., Situation]:
+def situation(topology: Callable[..., Topology], configuration: Setting, cluster: Cluster) -> Callable[..., Situation]:
     def make(**changes: Any) -> Situation:
         base = Situation(
             100.0, {"words": topology()}, cluster, Objectives(), LoopSettings(), configuration(split=4, workers=4)
@@ -141,7 +139,9 @@ def test_a_change_waits_until_the_last_one_has_cooled_down(
     assert isinstance(cool_down(configuration(), situation(last_action_s=last_s)), Held) == held
 
 
-@pytest.mark.parametrize(("now_s", "held"), [(99.9, False), (100.0, True), (199.9, True), (200.0, False), (350.0, True)])
+@pytest.mark.parametrize(
+    ("now_s", "held"), [(99.9, False), (100.0, True), (199.9, True), (200.0, False), (350.0, True)]
+)
 def test_nothing_changes_in_an_excluded_period(
     situation: Callable[..., Situation], configuration: Setting, now_s: float, held: bool
 ) -> None:
@@ -254,7 +254,9 @@ def test_the_clipped_target_is_what_later_guards_look_at(
     situation: Callable[..., Situation], configuration: Setting
 ) -> None:
     """What is blocked is the change that would really be made."""
-    now = situation(requested=configuration(split=7), blocked=(Blocked((ParallelismChange("words", "split", 7, 8),), 900.0),))
+    now = situation(
+        requested=configuration(split=7), blocked=(Blocked((ParallelismChange("words", "split", 7, 8),), 900.0),)
+    )
     assert admit(configuration(split=99), now) == Held(
         "block: split 7 -> 8 made things worse before and is blocked until 900 s"
     )

@@ -165,9 +165,7 @@ def test_a_monitor_that_cannot_measure_is_survived(
     ports: Any,
 ) -> None:
     ports.sights = lambda at_s, running: "the cluster does not answer" if at_s < 30 else observation(at_s, running)
-    loop = ControlLoop(
-        Plant({"words": topology()}, cluster, Objectives()), Greedy(), Ports(ports, ports, ports, ports)
-    )
+    loop = ControlLoop(Plant({"words": topology()}, cluster, Objectives()), Greedy(), Ports(ports, ports, ports, ports))
     loop.run(30.0)
     assert ports.written[:2] == [
         Refused(10.0, "the cluster does not answer"),

@@ -86,9 +86,7 @@ def test_each_part_of_a_change_is_made_at_its_own_level(make_app: MakeApp, make_
     assert actions[2].duration_s == 4.0
 
 
-def test_a_storm_restarts_the_whole_application(
-    make_app: MakeApp, make_world: MakeWorld, observe: Observe
-) -> None:
+def test_a_storm_restarts_the_whole_application(make_app: MakeApp, make_world: MakeWorld, observe: Observe) -> None:
     lengths = []
     for seed in range(12):
         world = make_world(words(make_app), 100.0, pauses=STORM_PAUSES, seed=seed)
@@ -124,9 +122,7 @@ def test_what_is_requested_already_is_no_action(make_app: MakeApp, make_world: M
     assert world.apply(setting(split=2)) == ()
 
 
-def test_new_workers_are_ready_after_their_start_up(
-    make_app: MakeApp, make_world: MakeWorld, observe: Observe
-) -> None:
+def test_new_workers_are_ready_after_their_start_up(make_app: MakeApp, make_world: MakeWorld, observe: Observe) -> None:
     app = make_app({"work": OperatorCost(100.0)})
     world = make_world(app, 400.0, {"work": 4}, Cluster.homogeneous(4, 1), workers=1, start_up_s=7.0)
     assert observe(world, 20.0, 1.0)[-1].applications["app"].throughput_per_s == pytest.approx(100.0)
@@ -171,9 +167,7 @@ def test_a_failed_worker_is_replaced_and_nothing_is_lost(
     assert world.requested().workers == 2
 
 
-def test_state_on_a_failed_worker_has_to_be_fetched(
-    make_app: MakeApp, make_world: MakeWorld, observe: Observe
-) -> None:
+def test_state_on_a_failed_worker_has_to_be_fetched(make_app: MakeApp, make_world: MakeWorld, observe: Observe) -> None:
     app = words(make_app)
     where = {"app": {"in": ("w1",), "split": ("w1",), "count": ("w2",), "out": ("w1",)}}
     settings = {"start_up_s": 2.0, "pauses": Pauses(state_s=5.0)}
@@ -191,9 +185,7 @@ def test_a_batch_on_a_failed_worker_is_done_again_in_part(
     cluster = Cluster.homogeneous(2, 1)
     ends = []
     for failures in ((), ((3.0, "w2"),)):
-        world = make_world(
-            app, 100.0, {"work": 2}, cluster, batch_overhead_s=0.0, failures=failures, start_up_s=1.0
-        )
+        world = make_world(app, 100.0, {"work": 2}, cluster, batch_overhead_s=0.0, failures=failures, start_up_s=1.0)
         seen = observe(world, 12.0, 1.0)
         ends.append(next(o.at_s for o in seen if o.applications["app"].completed))
     # The first batch holds 100 events and takes 5 s on two slots; half of it is done again, so it ends at 7.5 s.

@@ -69,17 +69,13 @@ def test_a_fixed_part_per_instance_does_not_shrink_either(
 def test_tasks_run_in_waves_when_there_are_more_of_them_than_slots(
     make_app: MakeApp, make_world: MakeWorld, observe: Observe, slots: int, waves: int
 ) -> None:
-    world = make_world(
-        two(make_app), 100.0, {"a": 4, "b": 4}, Cluster.homogeneous(1, slots), batch_overhead_s=0.0
-    )
+    world = make_world(two(make_app), 100.0, {"a": 4, "b": 4}, Cluster.homogeneous(1, slots), batch_overhead_s=0.0)
     assert latency_s(observe(world, 50.0)[-1]) == pytest.approx(waves * 0.3 / 4)
 
 
 def test_segments_side_by_side_share_the_slots(make_app: MakeApp, make_world: MakeWorld, observe: Observe) -> None:
     """Two queries of four tasks each: on eight slots one wave, on four slots two."""
-    app = make_app(
-        {"a": OperatorCost(400.0), "b": OperatorCost(400.0)}, segments=(("a",), ("b",))
-    )
+    app = make_app({"a": OperatorCost(400.0), "b": OperatorCost(400.0)}, segments=(("a",), ("b",)))
     times = [
         latency_s(
             observe(

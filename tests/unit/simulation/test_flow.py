@@ -39,9 +39,7 @@ def test_what_fits_passes_and_takes_the_time_of_its_operators(
 
 
 @pytest.mark.parametrize("instances", [1, 2, 5])
-def test_what_does_not_fit_waits(
-    make_app: MakeApp, make_world: MakeWorld, observe: Observe, instances: int
-) -> None:
+def test_what_does_not_fit_waits(make_app: MakeApp, make_world: MakeWorld, observe: Observe, instances: int) -> None:
     app = make_app({"in": PLENTY, "work": OperatorCost(30.0), "out": PLENTY})
     world = make_world(app, 200.0, {"work": instances})
     seen = observe(world, 100.0)[-1].applications["app"]

@@ -1,119 +1,126 @@
-"""The objective around one placement, kept up to date move by move: what every single move would change.
+"""What every single move from a placement would change, kept up to date from move to move.
 
-Works on the separable parts of the objective and on the critical path, for problems where these are all there is.
-A step costs a few array operations on a table of operators and nodes, whatever number of moves it compares.
+A step costs a few array operations on a table of operators and nodes, however many moves that compares.
 """
-
-from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 
-from penstock.placement.costs import Costs, costs_of
-from penstock.placement.instance import Floats, Instance, Ints
-from penstock.placement.problem import Problem
-
-_TIE_BREAK = 0.01
-"""How much the mean delay of a stream counts beside the longest path, so that there is a slope on plateaus."""
+from penstock.placement.heuristics.local_search import IMPROVEMENT
+from penstock.placement.heuristics.terrain import NeighbourSets, Terrain
+from penstock.placement.instance import Floats, Ints
+from penstock.placement.registry import Budget
 
 
-@dataclass(frozen=True, eq=False)
-class Terrain:
-    """What does not change with the placement.
+class Landscape:
+    """One placement that keeps capacities, and the surroundings of it; the terrain says what is minimised.
 
-    `weights[i, j]` is what multiplies row `j` of the neighbours' costs; `links` holds those rows for every node, first
-    as seen by the tail of a stream, then as seen by its head, for each kind of cost in turn.
+    `table[i, u]` is what operator i and its streams cost on node u while the others stay, without the longest path.
     """
 
-    costs: Costs
-    weights: Floats
-    links: Floats
-    kinds: int
-    neighbours: tuple[Ints, ...]
-    before: "NeighbourSets"
-    after: "NeighbourSets"
-    rank: Ints
-    spans: tuple[Ints, Ints]
+    def __init__(self, terrain: Terrain, assignment: Ints) -> None:
+        self.terrain = terrain
+        instance = terrain.instance
+        self._rows = np.arange(instance.operators)
+        self._delays = instance.delay_ms.tolist()
+        self._delay_from = np.ascontiguousarray(instance.delay_ms.T)
+        self._same_demand = bool((instance.demand == instance.demand[0]).all())
+        begins, ends = terrain.leaps
+        self._avoidable = [bool(((begins < rank) & (ends > rank)).any()) for rank in terrain.rank]
+        self._links = [(np.ascontiguousarray(cost.matrix.T), cost.matrix) for cost in terrain.stream_costs]
+        self.reset(assignment)
 
-    @property
-    def instance(self) -> Instance:
-        """The arrays of the problem."""
-        return self.costs.instance
+    def reset(self, assignment: Ints) -> None:
+        """Go to another placement."""
+        instance = self.terrain.instance
+        self.assignment = assignment.copy()
+        used = np.bincount(assignment, weights=instance.demand, minlength=instance.nodes)
+        self.room = instance.capacity - used.astype(np.int64)
+        self.table = self.terrain.costs.node.copy()
+        for (sends, gets), (to, out_of) in zip(self.terrain.weights, self._links, strict=True):
+            self.table += sends @ to[assignment] + gets @ out_of[assignment]
+        self._follow_paths()
 
+    def descend(self, budget: Budget) -> None:
+        """Make the best move as long as one is an improvement."""
+        while not budget.is_over:
+            change = self.changes()
+            operator, node = divmod(int(np.argmin(change)), change.shape[1])
+            if change[operator, node] > -IMPROVEMENT:
+                return
+            self.move(operator, node)
 
-@dataclass(frozen=True, eq=False)
-class NeighbourSets:
-    """The distinct sets of operators before (or after) an operator; `of[i]` is the set of operator i, -1 for none."""
+    def move(self, operator: int, node: int) -> None:
+        """Put `operator` on `node`."""
+        before, near = self.assignment[operator], self.terrain.neighbours[operator]
+        for (sends, gets), (to, out_of) in zip(self.terrain.weights, self._links, strict=True):
+            self.table[near] += sends[near, operator][:, None] * (to[node] - to[before])
+            self.table[near] += gets[near, operator][:, None] * (out_of[node] - out_of[before])
+        demand = self.terrain.instance.demand[operator]
+        self.room[before] += demand
+        self.room[node] -= demand
+        self.assignment[operator] = node
+        self._follow_paths()
 
-    members: tuple[tuple[int, ...], ...]
-    of: Ints
-    flat: Ints = field(init=False)
-    starts: Ints = field(init=False)
+    def changes(self) -> Floats:
+        """What moving each operator (row) to each node (column) would change; infinite where it does not fit."""
+        instance, costs = self.terrain.instance, self.terrain.costs
+        change = self.table - self.table[self._rows, self.assignment][:, None]
+        if costs.per_ms:
+            through = costs.execution_ms.copy()
+            self._add_farthest(through, self.terrain.before, self._arrival_ms, instance.delay_ms)
+            self._add_farthest(through, self.terrain.after, self._rest_ms, self._delay_from)
+            np.maximum(through, self._without_ms()[:, None], out=through)
+            through -= self._longest_ms
+            through *= costs.per_ms
+            change += through
+        if self._same_demand:
+            change[:, self.room < instance.demand[0]] = np.inf
+        else:
+            change[self.room[None, :] < instance.demand[:, None]] = np.inf
+        return change
 
-    def __post_init__(self) -> None:
-        sizes = [len(members) for members in self.members]
-        object.__setattr__(self, "flat", np.array([m for members in self.members for m in members], dtype=np.int64))
-        object.__setattr__(self, "starts", np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.int64))
+    def _add_farthest(self, through: Floats, sets: NeighbourSets, times_ms: Floats, delay_ms: Floats) -> None:
+        """Add for every operator and node the latest arrival from (or longest rest to) the operators next to it."""
+        if not len(sets.flat):
+            return
+        reached = times_ms[sets.flat][:, None] + delay_ms[self.assignment[sets.flat]]
+        farthest = np.maximum.reduceat(reached, sets.starts, axis=0)
+        has = sets.of >= 0
+        through[has] += farthest[sets.of[has]]
 
+    def _follow_paths(self) -> None:
+        """The longest path that ends with every operator, and the longest that begins with it."""
+        if not self.terrain.costs.per_ms:
+            return
+        order = self.terrain.instance.problem.order
+        own = self.terrain.costs.execution_ms[self._rows, self.assignment].tolist()
+        place = self.assignment.tolist()
+        self._arrival_ms = np.array(_longest(order, own, place, self.terrain.before, self._delays))
+        back = self._delays if self._is_symmetric else self._delay_from.tolist()
+        self._rest_ms = np.array(_longest(order[::-1], own, place, self.terrain.after, back))
+        self._longest_ms = float(self._arrival_ms.max())
 
-@lru_cache(maxsize=8)
-def terrain_of(problem: Problem) -> Terrain:
-    """The terrain of `problem`, made once."""
-    costs = costs_of(problem)
-    instance = costs.instance
-    kinds = _kinds(costs)
-    size = instance.operators
-    weights = np.zeros((size, 2 * size * len(kinds)))
-    for kind, (factors, _) in enumerate(kinds):
-        offset = 2 * size * kind
-        np.add.at(weights, (instance.tails, offset + instance.heads), factors)
-        np.add.at(weights, (instance.heads, offset + size + instance.tails), factors)
-    links = np.concatenate([part for _, matrix in kinds for part in (matrix.T, matrix)])
-    rank = np.empty(size, dtype=np.int64)
-    rank[list(problem.order)] = np.arange(size)
-    return Terrain(
-        costs,
-        weights,
-        links,
-        len(kinds),
-        tuple(_neighbours(instance, operator) for operator in range(size)),
-        _sets([tuple(sorted({int(instance.tails[s]) for s in streams})) for streams in instance.incoming]),
-        _sets([tuple(sorted({int(instance.heads[s]) for s in streams})) for streams in instance.outgoing]),
-        rank,
-        _spans(instance, rank),
-    )
+    def _without_ms(self) -> Floats:
+        """For every operator the longest path that avoids it.
 
-
-def _kinds(costs: Costs) -> list[tuple[Floats, Floats]]:
-    """A factor for every stream and a matrix over links, for each kind of cost that a stream has."""
-    instance = costs.instance
-    kinds = [(instance.volume, costs.volume_cost)]
-    if costs.rate_cost is not None:
-        kinds.append((instance.rate, costs.rate_cost))
-    if costs.fixed_cost is not None:
-        kinds.append((np.ones(instance.streams), costs.fixed_cost))
-    if costs.per_ms and instance.streams:
-        slope = _TIE_BREAK * costs.per_ms / instance.streams
-        kinds.append((np.full(instance.streams, slope), instance.delay_ms))
-    return [(factors, matrix) for factors, matrix in kinds if matrix.any() and factors.any()] or kinds[:1]
-
-
-def _neighbours(instance: Instance, operator: int) -> Ints:
-    streams = [*instance.outgoing[operator], *instance.incoming[operator]]
-    ends = {int(instance.tails[s]) for s in streams} | {int(instance.heads[s]) for s in streams}
-    return np.array(sorted(ends - {operator}), dtype=np.int64)
-
-
-def _sets(neighbours: list[tuple[int, ...]]) -> NeighbourSets:
-    distinct = sorted({members for members in neighbours if members})
-    index = {members: position for position, members in enumerate(distinct)}
-    return NeighbourSets(tuple(distinct), np.array([index.get(members, -1) for members in neighbours], dtype=np.int64))
-
-
-def _spans(instance: Instance, rank: Ints) -> tuple[Ints, Ints]:
-    """The ranks between which every stream leaps; paths begin before the first operator and end after the last."""
-    sources = [rank[o] for o in range(instance.operators) if not instance.incoming[o]]
-    sinks = [rank[o] for o in range(instance.operators) if not instance.outgoing[o]]
-    begins = np.concatenate([rank[instance.tails], np.full(len(sources), -1), sinks]).astype(np.int64)
-    ends = np.concatenate([rank[instance.heads], sources, np.full(len(sinks), instance.operators)]).astype(np.int64)
-    return begins, ends
+        Such a path lies on one side of it in the order of operators or leaps over it by one of its streams.
+        """
+        terrain, instance, place = self.terrain, self.terrain.instance, self.assignment
+        tails, heads = instance.tails, instance.heads
+        lengths = np.concatenate([
+            self._arrival_ms[tails] + instance.delay_ms[place[tails], place[heads]] + self._rest_ms[heads],
+            self._rest_ms[terrain.sources],
+            self._arrival_ms[terrain.sinks],
+        ])
+        begins, ends = terrain.leaps
+        longest = np.flatnonzero(lengths >= self._longest_ms - IMPROVEMENT)
+        crossings = np.zeros(instance.operators + 1, dtype=np.int64)
+        np.add.at(crossings, begins[longest] + 1, 1)
+        np.add.at(crossings, ends[longest], -1)
+        leapt = np.cumsum(crossings)[terrain.rank] > 0
+        without = np.where(leapt, self._longest_ms, 0.0)
+        for operator in terrain.free.tolist():
+            if not leapt[operator] and self._avoidable[operator]:
+                rank = terrain.rank[operator]
+                without[operator] = lengths[(begins < rank) & (ends > rank)].max()
+        return without

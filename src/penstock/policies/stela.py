@@ -1,0 +1,272 @@
+"""Stela: scale-out and scale-in when the user asks for it, guided by Effective Throughput Percentage."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from penstock.analysis import (
+    OperatorFlow,
+    application_rates,
+    centrality,
+    congested,
+    descendants,
+    effective_throughput,
+    link_load,
+    nearness_to_sinks,
+    nearness_to_sources,
+    newest,
+    selectivities,
+    with_one_more,
+)
+from penstock.errors import UsageError
+from penstock.model import Configuration, Decision, Keep, Observation, Reconfigure, ScaleRequest, Topology, View
+from penstock.policies.hosting import Hosts, Instance, are_complete, free_workers, hosts, placed
+from penstock.policies.sizing import allowed_workers
+
+Strategy: TypeAlias = Literal[
+    "etp",
+    "round-robin",
+    "random",
+    "near-source",
+    "near-sink",
+    "descendants",
+    "centrality",
+    "least-link-load",
+    "most-link-load",
+]
+Flows: TypeAlias = Mapping[str, Mapping[str, OperatorFlow]]
+"""The flows of every operator of every application of which they are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class StelaMemory:
+    """How many of the user's requests are settled, and the number of workers that the next one was turned into."""
+
+    settled: int = 0
+    asked: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stela:
+    """Does nothing until the user asks for more or fewer workers, then serves the requests one after the other.
+
+    Scale-out (`by=etp`, Algorithm 2): every new worker gets as many new instances as the others have on average. Each
+    goes to the congested operator of the highest ETP; its rates are projected to one instance more, and ETP is
+    reckoned anew for the next. When nothing is congested a source gets it. An operator is congested when more than
+    `congestion` times as much arrives as it handles, averaged over `window_s`. What runs already stays where it is.
+
+    Scale-in (Algorithm 3): the worker whose instances have the lowest sum of ETP goes, among equal ones that with the
+    least state; its instances are dealt to the others, those with low sums first. The decision names the workers.
+
+    The other strategies are what Stela is compared with. They add no instances. `round-robin` deals all instances anew
+    (as Storm does) and gives up random workers; `random` differs from `etp` only in giving up random workers; all
+    others rank operators by another measure than ETP: the first move to the new worker, and the worker with the lowest
+    sum is given up. `seed` decides what is random.
+
+    A request that is held back (by a guard, or because nothing is measured yet) is tried again in every round. Where
+    nobody knows which instance runs on which worker the scheduler places new ones, and chooses whom to release.
+    """
+
+    by: Strategy = "etp"
+    congestion: float = 1.2
+    window_s: float = 20.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.congestion < 1 or self.window_s <= 0:
+            raise UsageError("Stela needs a congestion of at least 1 and a window_s above 0.")
+
+    def start(self) -> StelaMemory:
+        """Nothing was asked for."""
+        return StelaMemory()
+
+    def decide(self, view: View, memory: StelaMemory) -> tuple[Decision, StelaMemory]:
+        """Serve the oldest request that is not settled."""
+        settled = memory.settled + (memory.asked is not None and memory.asked == view.requested.workers)
+        if settled >= len(view.requests):
+            return Keep("the user asked for nothing more"), StelaMemory(settled)
+        request = view.requests[settled]
+        workers = allowed_workers(view, view.requested.workers + request.workers)
+        if workers == view.requested.workers:
+            return Keep(f"{_words(request)} cannot be served: quota and pool allow no change"), StelaMemory(settled + 1)
+        flows = self._flows(view)
+        if not flows:
+            return Keep(f"{_words(request)} waits: no operator's rates are known yet"), StelaMemory(settled)
+        scale = self._scale_out if workers > view.requested.workers else self._scale_in
+        return scale(view, flows, workers, request), StelaMemory(settled, workers)
+
+    def _flows(self, view: View) -> Flows:
+        observations = newest(view.observations, self.window_s)
+        return {
+            name: flows
+            for name, topology in view.topologies.items()
+            if (flows := _flows(topology, view.requested.parallelism[name], observations))
+        }
+
+    def _importance(self, topology: Topology, flows: Mapping[str, OperatorFlow]) -> dict[str, float]:
+        """How much each operator of one application matters, by the chosen measure."""
+        if self.by == "near-source":
+            return nearness_to_sources(topology)
+        if self.by == "near-sink":
+            return nearness_to_sinks(topology)
+        if self.by == "descendants":
+            return descendants(topology)
+        if self.by == "centrality":
+            return centrality(topology)
+        if self.by in ("least-link-load", "most-link-load"):
+            inputs = {name: flow.input_per_s / flow.instances for name, flow in flows.items()}
+            outputs = {
+                name: {to: rate / flow.instances for to, rate in flow.output_per_s.items()}
+                for name, flow in flows.items()
+            }
+            load = link_load(topology, inputs, outputs)
+            return load if self.by == "most-link-load" else {name: 1.0 / (1.0 + value) for name, value in load.items()}
+        processed = {name: flow.processed_per_s for name, flow in flows.items()}
+        return effective_throughput(topology, processed, congested(flows, self.congestion))
+
+    def _importances(self, view: View, flows: Flows) -> dict[Instance, float]:
+        return {
+            (application, name): value
+            for application, known in flows.items()
+            for name, value in self._importance(view.topologies[application], known).items()
+        }
+
+    def _scale_out(self, view: View, flows: Flows, workers: int, request: ScaleRequest) -> Decision:
+        parallelism = {name: dict(operators) for name, operators in view.requested.parallelism.items()}
+        instances = sum(sum(operators.values()) for operators in parallelism.values())
+        added = workers - view.requested.workers
+        slots = max(1, instances * added // view.requested.workers)
+        before = hosts(view)
+        new = free_workers(view, before)[:added]
+        after: Hosts = {}
+        if self.by in ("etp", "random"):
+            chosen = self._chosen(view, flows, slots)
+            for application, name in chosen:
+                parallelism[application][name] += 1
+            after = {**before, **{worker: tuple(chosen[index::added]) for index, worker in enumerate(new)}}
+            how = _described(view, chosen)
+        elif self.by == "round-robin":
+            how = "all instances are dealt anew"
+        else:
+            after = self._moved(view, flows, before, new, slots)
+            how = f"{self.by} decides which instances move"
+        known = bool(after) and len(new) == added and are_complete(view, before)
+        target = placed(parallelism, workers, after) if known else Configuration(parallelism, workers)
+        return Reconfigure(target, f"{_words(request)}: {how}", on_request=True)
+
+    def _chosen(self, view: View, flows: Flows, slots: int) -> list[Instance]:
+        """Who gets the new instances, in the order in which they are given."""
+        projected = {name: dict(known) for name, known in flows.items()}
+        chosen: list[Instance] = []
+        for _ in range(slots):
+            candidates = [
+                (application, name)
+                for application, known in projected.items()
+                for name in view.topologies[application].names
+                if known[name].instances < view.topologies[application].operator(name).max_parallelism
+            ]
+            target = self._most_wanted(view, projected, candidates)
+            if target is None:
+                break
+            application, name = target
+            projected[application] = with_one_more(view.topologies[application], projected[application], name)
+            chosen.append(target)
+        return chosen
+
+    def _most_wanted(self, view: View, flows: Flows, candidates: Sequence[Instance]) -> Instance | None:
+        """The congested candidate of the highest ETP; if there is none, the source with the most to do."""
+        crowded = {(name, operator) for name, known in flows.items() for operator in congested(known, self.congestion)}
+        values = self._importances(view, flows)
+        wanted = [instance for instance in candidates if instance in crowded]
+        if wanted:
+            return max(wanted, key=values.__getitem__)
+        sources = [instance for instance in candidates if instance[1] in view.topologies[instance[0]].sources]
+        return max(sources, key=lambda source: _per_instance(flows[source[0]][source[1]]), default=None)
+
+    def _moved(
+        self, view: View, flows: Flows, before: Hosts, new: Sequence[str], slots: int
+    ) -> dict[str, tuple[Instance, ...]]:
+        """The instances on every worker after the most important ones have moved to the new workers.
+
+        By link load, operators that are connected to those already there come first.
+        """
+        values = self._importances(view, flows)
+        left = {worker: list(instances) for worker, instances in before.items()}
+        there: dict[str, list[Instance]] = {worker: [] for worker in new}
+        for turn in range(slots if new else 0):
+            target = there[new[turn % len(new)]]
+            movable = {instance for instances in left.values() for instance in instances if instance in values}
+            if not movable:
+                break
+            ranked = sorted(movable, key=lambda instance: (self._near(view, instance, target), values[instance]))
+            crowded = [worker for worker, instances in left.items() if ranked[-1] in instances]
+            left[max(crowded, key=lambda worker: len(left[worker]))].remove(ranked[-1])
+            target.append(ranked[-1])
+        return {worker: tuple(instances) for worker, instances in (*left.items(), *there.items())}
+
+    def _near(self, view: View, instance: Instance, there: Sequence[Instance]) -> int:
+        """Instances on the new worker that this one exchanges events with, where that counts."""
+        if not self.by.endswith("link-load"):
+            return 0
+        topology = view.topologies[instance[0]]
+        adjacent = {*topology.upstream(instance[1]), *topology.downstream(instance[1])}
+        return sum(application == instance[0] and name in adjacent for application, name in there)
+
+    def _scale_in(self, view: View, flows: Flows, workers: int, request: ScaleRequest) -> Decision:
+        before = hosts(view)
+        values = self._importances(view, flows)
+        drawn = random.Random(f"{self.seed}/{request.at_s}/{request.workers}")
+        after = dict(before)
+        released: list[str] = []
+        while len(released) < view.requested.workers - workers and len(after) > 1:
+            sums = {worker: sum(values.get(instance, 0.0) for instance in on_it) for worker, on_it in after.items()}
+            order = sorted(after, key=lambda worker: (sums[worker], _state_bytes(view, worker)))
+            victim = drawn.choice(sorted(after)) if self.by in ("random", "round-robin") else order[0]
+            order.remove(victim)
+            for index, instance in enumerate(after.pop(victim)):
+                receiver = order[index % len(order)]
+                after[receiver] = (*after[receiver], instance)
+            released.append(victim)
+        target = view.requested.with_workers(workers)
+        if self.by != "round-robin" and are_complete(view, before):
+            target = placed(view.requested.parallelism, workers, after)
+        how = f"{self.by} gives up {', '.join(released) or 'whom the scheduler chooses'}"
+        return Reconfigure(target, f"{_words(request)}: {how}", release=tuple(released), on_request=True)
+
+
+def _words(request: ScaleRequest) -> str:
+    count = abs(request.workers)
+    return f"the request for {count} {'more' if request.workers > 0 else 'fewer'} worker{'s' if count > 1 else ''}"
+
+
+def _described(view: View, chosen: Sequence[Instance]) -> str:
+    if not chosen:
+        return "no operator may have more instances"
+    parts = []
+    for application, name in dict.fromkeys(chosen):
+        label = f"{application}/{name}" if len(view.topologies) > 1 else name
+        parts.append(f"{chosen.count((application, name))} more of {label}")
+    return ", ".join(parts)
+
+
+def _per_instance(flow: OperatorFlow) -> float:
+    return flow.processed_per_s / flow.instances
+
+
+def _state_bytes(view: View, worker: str) -> int:
+    return 0 if view.latest is None else view.latest.workers[worker].state_bytes or 0
+
+
+def _flows(topology: Topology, instances: Mapping[str, int], seen: Sequence[Observation]) -> dict[str, OperatorFlow]:
+    """The flows of one application; empty while those of some operator are not known."""
+    rates = application_rates(topology, seen).operators
+    ratios = selectivities(topology, seen)
+    flows: dict[str, OperatorFlow] = {}
+    for name in topology.names:
+        arriving, handled = rates[name].input_per_s, rates[name].processed_per_s
+        if arriving is None or handled is None:
+            return {}
+        sent = {to: handled * ratios.get((name, to), 0.0) for to in topology.downstream(name)}
+        flows[name] = OperatorFlow(instances[name], arriving, handled, sent)
+    return flows
