@@ -56,6 +56,9 @@ class Stela:
     reckoned anew for the next. When nothing is congested a source gets it. An operator is congested when more than
     `congestion` times as much arrives as it handles, averaged over `window_s`. What runs already stays where it is.
 
+    As published, nothing but arrivals and departures is known: whoever gets a quarter more than it was seen to handle
+    is taken to be congested at once. With `capacity` what an operator could handle, by its true rate, counts instead.
+
     Scale-in (Algorithm 3): the worker whose instances have the lowest sum of ETP goes, among equal ones that with the
     least state; its instances are dealt to the others, those with low sums first. The decision names the workers.
 
@@ -72,6 +75,7 @@ class Stela:
     congestion: float = 1.2
     window_s: float = 20.0
     seed: int = 0
+    capacity: bool = True
 
     def __post_init__(self) -> None:
         if self.congestion < 1 or self.window_s <= 0:
@@ -101,8 +105,24 @@ class Stela:
         return {
             name: flows
             for name, topology in view.topologies.items()
-            if (flows := _flows(topology, view.requested.parallelism[name], observations))
+            if (flows := self._flows_of(topology, view.requested.parallelism[name], observations))
         }
+
+    def _flows_of(
+        self, topology: Topology, instances: Mapping[str, int], seen: Sequence[Observation]
+    ) -> dict[str, OperatorFlow]:
+        """The flows of one application; empty while those of some operator are not known."""
+        rates = application_rates(topology, seen).operators
+        ratios = selectivities(topology, seen)
+        flows: dict[str, OperatorFlow] = {}
+        for name in topology.names:
+            arriving, handled, rate = rates[name].input_per_s, rates[name].processed_per_s, rates[name].rate_per_s
+            if arriving is None or handled is None:
+                return {}
+            sent = {to: handled * ratios.get((name, to), 0.0) for to in topology.downstream(name)}
+            most = rate * instances[name] if self.capacity and rate is not None else None
+            flows[name] = OperatorFlow(instances[name], arriving, handled, sent, most)
+        return flows
 
     def _importance(self, topology: Topology, flows: Mapping[str, OperatorFlow]) -> dict[str, float]:
         """How much each operator of one application matters, by the chosen measure."""
@@ -256,17 +276,3 @@ def _per_instance(flow: OperatorFlow) -> float:
 
 def _state_bytes(view: View, worker: str) -> int:
     return 0 if view.latest is None else view.latest.workers[worker].state_bytes or 0
-
-
-def _flows(topology: Topology, instances: Mapping[str, int], seen: Sequence[Observation]) -> dict[str, OperatorFlow]:
-    """The flows of one application; empty while those of some operator are not known."""
-    rates = application_rates(topology, seen).operators
-    ratios = selectivities(topology, seen)
-    flows: dict[str, OperatorFlow] = {}
-    for name in topology.names:
-        arriving, handled = rates[name].input_per_s, rates[name].processed_per_s
-        if arriving is None or handled is None:
-            return {}
-        sent = {to: handled * ratios.get((name, to), 0.0) for to in topology.downstream(name)}
-        flows[name] = OperatorFlow(instances[name], arriving, handled, sent)
-    return flows

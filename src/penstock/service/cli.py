@@ -109,6 +109,10 @@ def compare(
     initial: Initial = "largest",
     target: Target = None,
     period: Period = 10.0,
+    live: Annotated[
+        bool, typer.Option(help="Run on Spark, one policy after the other, instead of simulating.")
+    ] = False,
+    master: Master = None,
     out: Out = Path("runs"),
     as_json: Json = False,
 ) -> None:
@@ -119,21 +123,43 @@ def compare(
 
     settings = LoopSettings(observe_every_s=period, decide_every_s=period)
     requests = [
-        RunRequest(application, name, load, duration, seed, execution, False, workers, initial, target, settings)
+        RunRequest(application, name, load, duration, seed, execution, live, workers, initial, target, settings)
         for name in split_policies(policies)
     ]
-    runs = {request.policy: _simulated(request, out) for request in requests}
+    runs = {request.policy: _live(request, out, master) if live else _simulated(request, out) for request in requests}
     _show_many(requests[0], runs, out, as_json)
 
 
 @app.command()
-def demo(out: Out = Path("runs/demo"), as_json: Json = False) -> None:
-    """Show the main job: an application whose load changes, with a policy in charge."""
+def demo(
+    duration: Duration = 150.0,
+    simulated: Annotated[bool, typer.Option(help="Show it in virtual time instead, without Spark.")] = False,
+    out: Out = Path("runs/demo"),
+    as_json: Json = False,
+) -> None:
+    """Show the main job: a private Spark cluster, an application whose load changes, and a policy in charge."""
+    from penstock.control import LoopSettings
     from penstock.service.requests import RunRequest
 
-    requests = [RunRequest("top-words", name, "sine", 3600.0, seed=1) for name in ("static", "ds2")]
-    runs = {request.policy: _simulated(request, out) for request in requests}
-    _show_many(requests[0], runs, out, as_json)
+    if simulated:
+        requests = [RunRequest("top-words", name, "sine", 3600.0, seed=1) for name in ("static", "ds2")]
+        _show_many(requests[0], {request.policy: _simulated(request, out) for request in requests}, out, as_json)
+        return
+    settings = LoopSettings(observe_every_s=5.0, decide_every_s=5.0, cooldown_s=15.0, settle_s=15.0)
+    request = RunRequest(
+        "top-words",
+        "ds2:catch_up_s=30",
+        "sine:low=50,high=600",
+        duration,
+        1,
+        "fused",
+        True,
+        3,
+        "smallest",
+        10.0,
+        settings,
+    )
+    _show_one(request, _live(request, out, None), out, as_json)
 
 
 @app.command()

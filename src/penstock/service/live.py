@@ -179,7 +179,7 @@ class _LiveRun:
         )
 
     def warm_up(self, spark: "SparkSession", say: Callable[[str], None]) -> None:
-        """Run the built-in applications once over a few events of their own, so that what is measured is not their start.
+        """Run the built-in applications over a few events, so that what is measured later is not their start.
 
         A user's pipeline is not run: its sinks may be real ones.
         """
@@ -254,7 +254,9 @@ class _LiveRun:
         schedule = Schedule(curve, 1.0 / max(1, len(sources)))
         return {name: SourceLoad(schedule, epoch_s, self._request.duration_s) for name in sources}
 
-    def _running(self, spark: "SparkSession", pipeline: Pipeline, loads: Mapping[str, SourceLoad]) -> RunningPipeline:
+    def _running(
+        self, spark: "SparkSession", pipeline: Pipeline, loads: Mapping[str, SourceLoad], folder: Path
+    ) -> RunningPipeline:
         def open_load(session: "SparkSession", source: "SourceNode", partitions: int) -> "DataFrame":
             load = loads[source.name]
             opened = load_source(

@@ -148,7 +148,7 @@ class SegmentWatch:
         if self._settling or self._query is None or not is_clean(self.segment.checkpoint):
             return None
         status = self._query.status
-        if status["isTriggerActive"] or status["isDataAvailable"] or status["message"].startswith("Initializing"):
+        if status["isDataAvailable"] or status["message"].startswith("Initializing"):
             return None
         span_s, self._covered_until_s = now_s - self._covered_until_s, now_s
         return max(span_s, 0.0)

@@ -73,6 +73,28 @@ def test_one_more_instance_sends_more_to_the_children_only() -> None:
     assert flows["a"].instances == 2
 
 
+def test_where_capacities_are_known_more_flows_on_until_it_meets_one() -> None:
+    row = graph(("a", "b"), ("b", "c"), ("c", "d"))
+    flows = {
+        "a": OperatorFlow(1, 900, 100, {"b": 200}, 100),
+        "b": OperatorFlow(1, 200, 200, {"c": 100}, 500),
+        "c": OperatorFlow(1, 100, 100, {"d": 100}, 150),
+        "d": OperatorFlow(1, 100, 100, {}, 900),
+    }
+    twice = with_one_more(row, flows, "a")
+    assert (twice["a"].processed_per_s, twice["a"].capacity_per_s) == (200, 200)
+    assert (twice["b"].input_per_s, twice["b"].processed_per_s) == (400, 400)
+    assert (twice["c"].input_per_s, twice["c"].processed_per_s) == (200, 150)
+    assert (twice["d"].input_per_s, twice["d"].processed_per_s) == (150, 150)
+    assert congested(twice, 1.2) == {"a", "c"}
+
+
+def test_one_of_known_capacity_handles_no_more_than_arrives() -> None:
+    flows = {"a": OperatorFlow(1, 120, 100, {"b": 100}, 100), "b": OperatorFlow(1, 100, 100, {}, 100)}
+    after = with_one_more(graph(("a", "b")), flows, "a")
+    assert (after["a"].processed_per_s, after["a"].capacity_per_s, after["b"].input_per_s) == (120, 200, 120)
+
+
 @pytest.mark.parametrize(("rate", "instances"), [(1.0, 10), (1.2, 9), (2.0, 5)])
 def test_projection_ends_congestion(rate: float, instances: int) -> None:
     row = graph(("a", "b"))

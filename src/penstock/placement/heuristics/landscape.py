@@ -3,6 +3,8 @@
 A step costs a few array operations on a table of operators and nodes, however many moves that compares.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from penstock.placement.heuristics.local_search import IMPROVEMENT
@@ -21,8 +23,8 @@ class Landscape:
         self.terrain = terrain
         instance = terrain.instance
         self._rows = np.arange(instance.operators)
-        self._delays = instance.delay_ms.tolist()
         self._delay_from = np.ascontiguousarray(instance.delay_ms.T)
+        self._delays, self._delays_from = instance.delay_ms.tolist(), self._delay_from.tolist()
         self._same_demand = bool((instance.demand == instance.demand[0]).all())
         begins, ends = terrain.leaps
         self._avoidable = [bool(((begins < rank) & (ends > rank)).any()) for rank in terrain.rank]
@@ -96,8 +98,7 @@ class Landscape:
         own = self.terrain.costs.execution_ms[self._rows, self.assignment].tolist()
         place = self.assignment.tolist()
         self._arrival_ms = np.array(_longest(order, own, place, self.terrain.before, self._delays))
-        back = self._delays if self._is_symmetric else self._delay_from.tolist()
-        self._rest_ms = np.array(_longest(order[::-1], own, place, self.terrain.after, back))
+        self._rest_ms = np.array(_longest(order[::-1], own, place, self.terrain.after, self._delays_from))
         self._longest_ms = float(self._arrival_ms.max())
 
     def _without_ms(self) -> Floats:
@@ -124,3 +125,22 @@ class Landscape:
                 rank = terrain.rank[operator]
                 without[operator] = lengths[(begins < rank) & (ends > rank)].max()
         return without
+
+
+def _longest(
+    order: Sequence[int], own: list[float], place: list[int], sets: NeighbourSets, delays: list[list[float]]
+) -> list[float]:
+    """The longest path that ends with every operator, when all in its set come before it in `order`."""
+    length = [0.0] * len(own)
+    known: dict[tuple[int, int], float] = {}
+    index = sets.of.tolist()
+    for operator in order:
+        if index[operator] < 0:
+            length[operator] = own[operator]
+            continue
+        # Interchangeable operators on one node need not be looked at twice.
+        key = index[operator], place[operator]
+        if key not in known:
+            known[key] = max([length[other] + delays[place[other]][key[1]] for other in sets.members[key[0]]])
+        length[operator] = known[key] + own[operator]
+    return length
