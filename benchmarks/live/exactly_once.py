@@ -31,9 +31,9 @@ from benchmarks.live.testbed import (
     Live,
     Setup,
     counting_pipeline,
-    failures,
     keep,
     live,
+    revive,
     say,
     schedule,
     session,
@@ -82,7 +82,9 @@ class Trial:
     def target(self) -> Configuration:
         """The configuration last asked for."""
         path = self.folder / "target.json"
-        kept = json.loads(path.read_text()) if path.exists() else {"parallelism": START, "workers": 2}
+        kept: dict[str, Any] = {"parallelism": START, "workers": 2}
+        if path.exists():
+            kept = json.loads(path.read_text())
         return Configuration({NAME: kept["parallelism"]}, kept["workers"])
 
     def aim(self, target: Configuration) -> None:
@@ -95,13 +97,15 @@ class Trial:
 
 
 def targets(trial: Trial, current: Configuration) -> Iterator[Configuration]:
-    """Random configurations, each other than the one before; every third changes all operators at once."""
+    """Random configurations, each other than the one before; now and then executors, or all operators at once."""
     # A run that was taken up again must not repeat the changes of its beginning.
     draw = random.Random(trial.seed * 1000 + len(trial.done()))
     operators = list(START)
     for number in range(1, 1_000_000):
         parallelism, workers = dict(current.parallelism[NAME]), current.workers
-        chosen = operators if number % 3 == 0 else [draw.choice([*operators, "executors", "count"])]
+        chosen = [draw.choice([*operators, "count"])]
+        if number % 3 == 0:
+            chosen = ["executors"] if number % 2 else operators
         for name in chosen:
             if name == "executors":
                 workers = draw.choice([n for n in range(EXECUTORS[0], EXECUTORS[1] + 1) if n != workers])
@@ -124,7 +128,7 @@ def run(trial: Trial) -> None:
                 threading.Thread(target=_kill_executors, args=(cluster.marker, killed, ended), daemon=True).start()
             _change(trial, at_work, start)
             ended.set()
-            wait_until(lambda: _complete(at_work, load), DRAIN_S, "The end of the load")
+            wait_until(lambda: _complete(trial, at_work, load), DRAIN_S, "The end of the load")
             (trial.folder / "killed.json").write_text(json.dumps(len(killed)))
 
 
@@ -135,15 +139,14 @@ def _change(trial: Trial, at_work: Live, start: Configuration) -> None:
     for target in targets(trial, start):
         if at_work.clock.now_s() > trial.duration_s and len(trial.done()) >= trial.changes:
             return
-        if failures(at_work.running):
-            raise ActionFailed("; ".join(failures(at_work.running)))
+        _revive(trial, at_work)
         trial.aim(target)
         error = None
         try:
             actions = at_work.actuator.apply(target, ())
         except ActionFailed as failure:
             actions, error = (), str(failure).splitlines()[0]
-        line = {
+        line: dict[str, Any] = {
             "at_s": round(at_work.clock.now_s(), 1),
             "what": [action.what for action in actions],
             "levels": [str(action.level) for action in actions],
@@ -156,11 +159,16 @@ def _change(trial: Trial, at_work: Live, start: Configuration) -> None:
         time.sleep(gap_s)
 
 
-def _complete(at_work: Live, load: SourceLoad) -> bool:
-    down = failures(at_work.running)
-    if down:
-        raise ActionFailed("; ".join(down))
+def _complete(trial: Trial, at_work: Live, load: SourceLoad) -> bool:
+    _revive(trial, at_work)
     return at_work.running.position().get("numbers", 0) >= load.due(time.time()) > 0
+
+
+def _revive(trial: Trial, at_work: Live) -> None:
+    """Start segments again that have died, as whoever runs an application would, and keep a record of it."""
+    for why in revive(at_work.running):
+        with (trial.folder / "revived.txt").open("a") as stream:
+            stream.write(why + "\n")
 
 
 def executor_pids(marker: str) -> list[int]:
@@ -254,7 +262,7 @@ def verify(trial: Trial) -> dict[str, Any]:
     wanted, seen = expected(trial.load()), found(trial.folder / "run" / "sinks" / "counts")
     done = trial.done()
     levels = Counter(level for change in done for level in change["levels"])
-    killed = trial.folder / "killed.json"
+    killed, revived = trial.folder / "killed.json", trial.folder / "revived.txt"
     return {
         "execution": trial.execution,
         "events": sum(count for count, _ in wanted.values()),
@@ -267,6 +275,7 @@ def verify(trial: Trial) -> dict[str, Any]:
         "levels": dict(levels),
         "failed_changes": [change["failed"] for change in done if change["failed"]],
         "executors_killed": json.loads(killed.read_text()) if killed.exists() else 0,
+        "queries_revived": revived.read_text().splitlines() if revived.exists() else [],
         "duration_s": trial.duration_s,
     }
 

@@ -119,6 +119,7 @@ def live(setup: Setup, spark: "SparkSession", cluster: EmbeddedCluster) -> Itera
         for action in actuator.recover():
             say(f"  {action.what} ({action.duration_s:.1f} s)")
         running.start()
+        wait_until(lambda: revive(running) == [] and all_working(running), 300.0, "The first batch of every segment")
         yield Live(spark, cluster, running, actuator, monitor, clock)
     finally:
         running.stop()
@@ -136,6 +137,21 @@ def wait_until(condition: Callable[[], bool], timeout_s: float, what: str) -> No
 def failures(running: RunningPipeline) -> list[str]:
     """Why segments are down."""
     return [f"{name}: {segment.failure}" for name, segment in running.segments.items() if segment.failure]
+
+
+def revive(running: RunningPipeline) -> list[str]:
+    """Start again what has died, and say why it did: Spark gives a Python source only 10 s to start."""
+    why = failures(running)
+    for reason in why:
+        say(f"  restarted after a failure: {reason}")
+    if why:
+        running.start()
+    return why
+
+
+def all_working(running: RunningPipeline) -> bool:
+    """Whether every segment has reported something."""
+    return all(segment.query is not None and segment.query.recentProgress for segment in running.segments.values())
 
 
 def batches(running: RunningPipeline, segment: str) -> list[Mapping[str, Any]]:

@@ -9,6 +9,7 @@ from penstock.analysis.importance import (
     nearness_to_sinks,
     nearness_to_sources,
 )
+from penstock.analysis.markov import stationary_distribution, transition_matrix
 from penstock.analysis.percentiles import weighted_percentiles
 from penstock.analysis.queueing import Queue, erlang_b, erlang_c
 from penstock.analysis.rates import (
@@ -52,6 +53,8 @@ __all__ = [
     "segment_busy_s",
     "selectivities",
     "source_inputs",
+    "stationary_distribution",
+    "transition_matrix",
     "weighted_mean",
     "weighted_percentiles",
     "with_one_more",

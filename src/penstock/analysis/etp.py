@@ -71,9 +71,7 @@ def with_one_more(topology: Topology, flows: Mapping[str, OperatorFlow], name: s
     return projected
 
 
-def _sent_on(
-    topology: Topology, flows: dict[str, OperatorFlow], name: str, processed_per_s: float
-) -> dict[str, float]:
+def _sent_on(topology: Topology, flows: dict[str, OperatorFlow], name: str, processed_per_s: float) -> dict[str, float]:
     """Let `name` handle that much; returns what the children of known capacity handle then."""
     flow = flows[name]
     growth = processed_per_s / flow.processed_per_s if flow.processed_per_s > 0 else 1.0

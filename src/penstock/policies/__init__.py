@@ -3,6 +3,7 @@
 from penstock.policies.base import Memory, Policy
 from penstock.policies.ds2 import Ds2, Ds2Memory
 from penstock.policies.elysium import Elysium, ElysiumMemory, ProfiledElysium
+from penstock.policies.fission import Fission, FissionMemory
 from penstock.policies.joint import Joint, JointMemory
 from penstock.policies.operators_only import OperatorsOnly
 from penstock.policies.registry import POLICIES, PolicyInfo, policy, register
@@ -21,6 +22,7 @@ register(
 register("joint", "every added instance adds a worker, one unit at a time (baseline of ELYSIUM)", Joint)
 register("operators-only", "instances as in ELYSIUM on a fixed number of workers (baseline of ELYSIUM)", OperatorsOnly)
 register("workers-only", "workers as in ELYSIUM under a fixed parallelism (baseline of ELYSIUM)", WorkersOnly)
+register("fission", "replicas by load, now and as a Markov chain foresees it (operator fission)", Fission)
 register("stela", "more or fewer workers when the user asks, where it counts most for throughput (Stela)", Stela)
 
 __all__ = [
@@ -29,6 +31,8 @@ __all__ = [
     "Ds2Memory",
     "Elysium",
     "ElysiumMemory",
+    "Fission",
+    "FissionMemory",
     "Joint",
     "JointMemory",
     "Memory",

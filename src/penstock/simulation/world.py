@@ -108,7 +108,7 @@ class World:
             app.delay_s = self._delays(name) if self.cluster.links else None
 
     def _fair_slot_share(self) -> float:
-        """The part of its slots that a fused segment gets: all of them, or as much as all others where there are too few."""
+        """The part of the slots it wants that every fused segment gets: all of them, less where there are too few."""
         return min(1.0, self.workers.slots / self._requested.slots(self.topologies))
 
     def _delays(self, application: str) -> "dict[tuple[str, str], float]":

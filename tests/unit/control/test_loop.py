@@ -325,7 +325,7 @@ def test_a_slow_start_is_no_failure(
     configuration: Setting,
     observation: Sight,
     ports: Any,
-    starting: dict[str, float],
+    starting: dict[str, Any],
 ) -> None:
     real = Reality(observation, {2: 80.0, 4: 100.0})
 

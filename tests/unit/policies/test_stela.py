@@ -73,6 +73,12 @@ def test_new_instances_go_where_they_count_until_something_else_is_congested() -
     assert decision.because == "the request for 1 more worker: 3 more of s1, 1 more of s2"
 
 
+def test_as_published_children_are_taken_to_handle_no_more_than_they_do() -> None:
+    target = decided(view(300.0), capacity=False).target
+    # s2 is seen to handle 100; as soon as s1 would send 150, s2 is congested and s1 no longer counts, and so on.
+    assert target.parallelism["pipeline"] == {"s0": 2, "s1": 4, "s2": 3, "s3": 3}
+
+
 def test_what_runs_already_stays_where_it_is() -> None:
     target = decided(view(300.0)).target
     assert target.placement is not None
@@ -242,8 +248,9 @@ def test_two_applications_are_served_together() -> None:
     )
     seen = steady_view((APP, other), {"pipeline": 300.0, "crossing": 50.0}, start)
     target = decided(replace(seen, requests=(ScaleRequest(1.0, 1),))).target
-    assert target.parallelism["pipeline"]["s1"] == 5
-    assert target.parallelism["crossing"] == {**start.parallelism["crossing"], "left": 8 - 4}
+    # Ten new instances: four where it is congested, the rest for the source with the most to do.
+    assert target.parallelism["pipeline"] == {"s0": 8, "s1": 5, "s2": 3, "s3": 2}
+    assert target.parallelism["crossing"] == start.parallelism["crossing"]
 
 
 @pytest.mark.parametrize("text", ["stela:congestion=0.9", "stela:window_s=0"])

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,9 +116,9 @@ def test_the_journal_of_a_different_run_is_refused_in_one_sentence(spawn: Spawn,
     assert kept(tmp_path / "cwd" / "out") == 20
 
 
-def test_a_finished_run_is_replaced(spawn: Spawn) -> None:
-    first = finished(spawn(*command("out", 60)))
-    second = finished(spawn(*command("out", 60, "--workers", "3")))
-    assert (first[0], second[0]) == (0, 0)
-    assert "Found" not in second[2]
-    assert json.loads(second[1])["pool"] == 3
+def test_a_finished_run_is_replaced(penstock: Callable[..., Any]) -> None:
+    first = penstock(*command("out", 60))
+    second = penstock(*command("out", 60, "--workers", "3"))
+    assert (first.code, second.code) == (0, 0)
+    assert "Found" not in second.err
+    assert json.loads(second.out)["pool"] == 3

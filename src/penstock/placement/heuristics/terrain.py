@@ -103,8 +103,9 @@ class Terrain:
     def classes(self) -> Ints:
         """The class of every operator: equal neighbours, rates, demand and costs."""
         keys: dict[bytes, int] = {}
-        weights = np.concatenate([part for pair in self.weights for part in pair], axis=1)
-        parts = (weights, self.costs.node, self.costs.execution_ms, self.instance.demand[:, None])
+        parts = [self.costs.node, self.instance.demand[:, None], *(part for pair in self.weights for part in pair)]
+        if self.costs.per_ms:
+            parts.append(self.costs.execution_ms)
         table = np.concatenate([part.astype(float) for part in parts], axis=1)
         return np.array([keys.setdefault(row.tobytes(), len(keys)) for row in table], dtype=np.int64)
 
