@@ -181,7 +181,7 @@ def nearly(value: float) -> Any:
     return pytest.approx(value, rel=1e-6, abs=1e-4)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=max(1000, settings().max_examples))
 @given(cases())
 def test_every_world_runs_and_keeps_its_events(case: Case) -> None:
     event(case.policy)

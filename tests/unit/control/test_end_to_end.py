@@ -53,7 +53,7 @@ def of_kind(entries: Sequence[Entry], kind: type[Entry]) -> list[Any]:
 RATES = st.integers(40, 400).map(float)
 
 
-@settings(max_examples=60)
+@settings(max_examples=max(60, settings().max_examples // 10))
 @given(
     load=st.integers(50, 900).map(float),
     rates=st.tuples(RATES, RATES, RATES, RATES),
