@@ -2,8 +2,8 @@
 
 Usage: python -m benchmarks.live.exactly_once [--changes 20] [--execution fused] [--kill-executors] [--kill-driver]
 
-Parallelism of every operator and the number of executors are changed through the actuator while the load runs. The load
-ends, and what it holds is known from the event numbers alone, so every key's final count and sum of event numbers
+Parallelism of every operator and the number of executors are changed through the actuator while the load runs. Then the
+load ends, and what it held is known from the event numbers alone, so every key's final count and sum of event numbers
 must be exactly those. With --kill-executors one executor is killed every 20 s. With --kill-driver the whole run
 happens in child processes that are killed in the middle of state rescales, at every step in turn, and started again.
 """
@@ -77,7 +77,13 @@ class Trial:
         path = self.folder / "epoch.json"
         if not path.exists():
             path.write_text(json.dumps(time.time() + 3.0))
-        return SourceLoad(schedule(Constant(self.rate_per_s)), json.loads(path.read_text()), self.duration_s)
+        end = self.folder / "end.json"
+        duration_s = json.loads(end.read_text()) if end.exists() else None
+        return SourceLoad(schedule(Constant(self.rate_per_s)), json.loads(path.read_text()), duration_s)
+
+    def end_load(self, at_s: float) -> None:
+        """Have the load end at that time: nothing is due later."""
+        (self.folder / "end.json").write_text(json.dumps(at_s))
 
     def target(self) -> Configuration:
         """The configuration last asked for."""
@@ -119,8 +125,8 @@ def run(trial: Trial) -> None:
     """Run, or take up, a trial until all events of its load are processed."""
     start = trial.target()
     with session(trial.folder, start.workers, EXECUTORS[1]) as (spark, cluster):
-        load = trial.load()
-        setup = Setup(counting_pipeline(), trial.execution, trial.folder, load, start, EXECUTORS[1], trigger_s=0.3)
+        pipeline, most = counting_pipeline(), EXECUTORS[1]
+        setup = Setup(pipeline, trial.execution, trial.folder, trial.load(), start, most, trigger_s=0.3)
         with live(setup, spark, cluster) as at_work:
             killed: list[int] = []
             ended = threading.Event()
@@ -128,16 +134,22 @@ def run(trial: Trial) -> None:
                 threading.Thread(target=_kill_executors, args=(cluster.marker, killed, ended), daemon=True).start()
             _change(trial, at_work, start)
             ended.set()
-            wait_until(lambda: _complete(trial, at_work, load), DRAIN_S, "The end of the load")
+            if setup.load.duration_s is None:
+                at_work.running.stop()
+                trial.end_load(at_work.clock.now_s())
+                setup.load = trial.load()
+                at_work.running.start()
+            wait_until(lambda: _complete(trial, at_work, setup.load), DRAIN_S, "The end of the load")
             (trial.folder / "killed.json").write_text(json.dumps(len(killed)))
 
 
 def _change(trial: Trial, at_work: Live, start: Configuration) -> None:
     """Change the application at random until the load has ended and changes are enough."""
-    left_s = trial.duration_s - at_work.clock.now_s()
-    gap_s = max(0.5, left_s / max(1, trial.changes - len(trial.done())) - 6.0)
+    # The load begins before the first batch is done, which on a busy machine takes a while.
+    end_s = at_work.clock.now_s() + trial.duration_s * (1.0 - len(trial.done()) / max(1, trial.changes))
+    gap_s = max(0.5, trial.duration_s / max(1, trial.changes) - 6.0)
     for target in targets(trial, start):
-        if at_work.clock.now_s() > trial.duration_s and len(trial.done()) >= trial.changes:
+        if at_work.clock.now_s() > end_s and len(trial.done()) >= trial.changes:
             return
         _revive(trial, at_work)
         trial.aim(target)
@@ -276,7 +288,8 @@ def verify(trial: Trial) -> dict[str, Any]:
         "failed_changes": [change["failed"] for change in done if change["failed"]],
         "executors_killed": json.loads(killed.read_text()) if killed.exists() else 0,
         "queries_revived": revived.read_text().splitlines() if revived.exists() else [],
-        "duration_s": trial.duration_s,
+        "load_lasted_s": round(trial.load().duration_s or 0.0),
+        "batches": len(list((trial.folder / "run" / "sinks" / "counts").glob("batch-*"))),
     }
 
 

@@ -23,7 +23,7 @@ from benchmarks.live.testbed import Live, Setup, counting_pipeline, keep, live, 
 from penstock.model import Configuration
 from penstock.spark.checkpoints import last_committed
 from penstock.spark.completion import SourceLoad
-from penstock.spark.status import batches_after
+from penstock.spark.status import batches_of_run
 from penstock.workloads.curves import Constant, Curve, Sum
 
 START = {"numbers": 1, "check": 2, "count": 2}
@@ -98,7 +98,7 @@ def _observed_pause_s(at_work: Live, changed_s: float) -> float:
     assert query is not None
 
     def commits() -> Sequence[float]:
-        return [batch.committed_at_s for batch in batches_after(query, None)]
+        return [batch.committed_at_s for batch in batches_of_run(query)]
 
     wait_until(lambda: any(at_s > changed_s for at_s in commits()), PATIENCE_S, "A batch after the change")
     before = [at_s for at_s in commits() if at_s <= changed_s][-6:]

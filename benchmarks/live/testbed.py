@@ -14,7 +14,7 @@ from penstock.model import Cluster, Configuration
 from penstock.spark import Pipeline, RunningPipeline, RunOptions
 from penstock.spark.actuator import SparkActuator
 from penstock.spark.clock import WallClock
-from penstock.spark.cluster import EmbeddedCluster
+from penstock.spark.cluster import EmbeddedCluster, SparkCluster
 from penstock.spark.completion import SourceLoad
 from penstock.spark.graph import SourceNode
 from penstock.spark.intents import IntentLog
@@ -50,9 +50,9 @@ def counting_pipeline(keys: int | None = None) -> Pipeline:
     return pipeline
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Setup:
-    """One live run: what, where, under which load. The load begins at `epoch_s` (seconds since 1970)."""
+    """One live run: what, where, under which load. A load put in place of it holds for queries started from then on."""
 
     pipeline: Pipeline
     execution: str
@@ -80,7 +80,7 @@ class Live:
     """A pipeline at work and what changes and observes it."""
 
     spark: "SparkSession"
-    cluster: EmbeddedCluster
+    cluster: SparkCluster
     running: RunningPipeline
     actuator: SparkActuator
     monitor: Callable[[], SparkMonitor]
@@ -99,7 +99,7 @@ def session(folder: Path, executors: int, max_executors: int, memory: str = "512
 
 
 @contextmanager
-def live(setup: Setup, spark: "SparkSession", cluster: EmbeddedCluster) -> Iterator[Live]:
+def live(setup: Setup, spark: "SparkSession", cluster: SparkCluster) -> Iterator[Live]:
     """The pipeline, started (or taken up again where a crash has left it), and stopped at the end."""
     options = RunOptions(trigger_s=setup.trigger_s, open_load=setup.open_load)
     name, load = setup.pipeline.name, setup.load

@@ -23,7 +23,7 @@ def trial(out: Path, *arguments: str) -> dict[str, Any]:
 
 
 def assert_exact(found: dict[str, Any]) -> None:
-    assert found["events"] == found["counted"] > 0
+    assert found["events"] == found["counted"] > 500
     assert (found["lost"], found["twice"], found["wrong_sums"]) == (0, 0, 0)
 
 
@@ -32,7 +32,6 @@ def test_random_changes_of_operators_and_executors_lose_nothing(tmp_path: Path, 
     found = trial(tmp_path, "--execution", execution, "--changes", "6", "--duration", "20", "--seed", "3")
 
     assert_exact(found)
-    assert found["events"] == 4000
     assert found["changes"] >= 6
     assert found["failed_changes"] == []
     assert found["levels"].keys() >= {"hot", "state"}

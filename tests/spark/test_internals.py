@@ -13,7 +13,7 @@ from penstock.errors import ActionFailed
 from penstock.spark import internals
 from penstock.spark.checkpoints import is_clean, last_committed, last_offset, state_partitions, unfinished_rewrite
 from penstock.spark.markers import Side, mark, marks_in
-from penstock.spark.status import StatusReader, batches_after
+from penstock.spark.status import StatusReader, batches_of_run, reports_after
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +60,7 @@ def running(frame: "DataFrame", checkpoint: Path, trigger: str = "0 seconds") ->
 
 
 def has_committed(query: "StreamingQuery", batches: int = 1) -> Callable[[], bool]:
-    return lambda: len(batches_after(query, None)) >= batches
+    return lambda: len(batches_of_run(query)) >= batches
 
 
 def tasks_of_last_batch(spark: "SparkSession", query: "StreamingQuery") -> list[int]:
@@ -185,14 +185,14 @@ def test_state_is_spread_anew_and_nothing_is_lost(
         query = start(counted(spark), checkpoint)
         assert eventually(has_committed(query, 2))
         assert internals.finish_and_stop(query, 60)
-        before = batches_after(query, None)[-1].states[0].rows
+        before = batches_of_run(query)[-1].states[0].rows
 
         internals.repartition_state(spark, checkpoint, partitions)
 
         assert state_partitions(checkpoint) == partitions
         with running(counted(spark), checkpoint) as again:
             assert eventually(has_committed(again))
-            state = batches_after(again, None)[0].states[0]
+            state = batches_of_run(again)[0].states[0]
         assert state.partitions == partitions
         assert state.rows >= before > 0
 
@@ -236,7 +236,7 @@ def test_marks_count_the_rows_of_the_last_finished_batch(
         assert eventually(has_committed(query, 3))
         marked = reader.marked_rows(query)
         assert marked is not None
-        (batch,) = [b for b in batches_after(query, None) if b.batch == marked.batch]
+        (batch,) = [b for b in batches_of_run(query) if b.batch == marked.batch]
     counts = {marks_in(node.text)[0]: count for node, count in marked.filters}
 
     assert {(found.operator, found.side): count for found, count in counts.items()} == {
@@ -244,6 +244,20 @@ def test_marks_count_the_rows_of_the_last_finished_batch(
         (1, Side.IN): batch.input_rows,
         (1, Side.OUT): 2 * batch.input_rows,
     }
+
+
+def test_reports_are_given_once_and_idle_looks_are_no_batches(
+    spark: "SparkSession", checkpoint: Path, eventually: Eventually
+) -> None:
+    empty = checkpoint.parent / "empty"
+    empty.mkdir()
+    frame = spark.readStream.schema("value LONG").json(str(empty))
+    with running(frame, checkpoint) as idle:
+        assert eventually(lambda: bool(reports_after(idle, 0)))
+        reports = reports_after(idle, 0)
+        assert all(report.idle for report in reports)
+        assert batches_of_run(idle) == ()
+        assert all(report not in reports for report in reports_after(idle, reports[-1].started_at_s))
 
 
 def test_the_status_store_knows_stages_and_their_plans(

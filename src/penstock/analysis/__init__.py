@@ -9,6 +9,7 @@ from penstock.analysis.importance import (
     nearness_to_sinks,
     nearness_to_sources,
 )
+from penstock.analysis.jackson import Station, fewest_servers, network_sojourn_s
 from penstock.analysis.markov import stationary_distribution, transition_matrix
 from penstock.analysis.percentiles import weighted_percentiles
 from penstock.analysis.queueing import Queue, erlang_b, erlang_c
@@ -34,6 +35,7 @@ __all__ = [
     "OperatorRates",
     "Queue",
     "ScalabilityLaw",
+    "Station",
     "application_rates",
     "centrality",
     "congested",
@@ -43,11 +45,13 @@ __all__ = [
     "effective_throughput",
     "erlang_b",
     "erlang_c",
+    "fewest_servers",
     "fit_scalability",
     "link_load",
     "make_up_for_limits",
     "nearness_to_sinks",
     "nearness_to_sources",
+    "network_sojourn_s",
     "newest",
     "recent",
     "segment_busy_s",

@@ -78,10 +78,10 @@ class LoadHistory:
 
     def _closed(self, step: int) -> "LoadHistory":
         """The history with the step in progress ended and `step` begun; what lies between has the last known load."""
-        if self.open_step is None or self.seconds <= 0:
+        known = self.values if self.seconds <= 0 else (*self.values, self.events / self.seconds)
+        if not known or step < self.first:
             return replace(self, first=step, values=(), open_step=step, events=0.0, seconds=0.0)
-        load = self.events / self.seconds
-        values = (*self.values, load, *repeat(load, max(0, step - self.open_step - 1)))
+        values = (*known, *repeat(known[-1], max(0, step - self.first - len(known))))
         dropped = max(0, len(values) - self.most)
         return replace(
             self, first=self.first + dropped, values=values[dropped:], open_step=step, events=0.0, seconds=0.0

@@ -93,12 +93,12 @@ def _extremes(instance: Instance, stream: int, matrix: Floats) -> Range:
 
 
 def _response_ms(instance: Instance) -> Range:
-    delays = [_extremes(instance, stream, instance.delay_ms) for stream in range(instance.streams)]
-    return _proper(_longest_ms(instance, delays, 0), _longest_ms(instance, delays, 1))
+    return _proper(longest_ms(instance, 0), longest_ms(instance, 1))
 
 
-def _longest_ms(instance: Instance, delays: list[Range], end: int) -> float:
+def longest_ms(instance: Instance, end: int) -> float:
     """The critical path with every operator and stream at its fastest (`end` 0) or slowest (1)."""
+    delays = [_extremes(instance, stream, instance.delay_ms) for stream in range(instance.streams)]
     arrivals = [0.0] * instance.operators
     longest = 0.0
     for operator in instance.problem.order:

@@ -1,6 +1,7 @@
 """What decides: one file per policy, each a pure function of what was observed."""
 
 from penstock.policies.base import Memory, Policy
+from penstock.policies.drs import Drs, DrsMemory
 from penstock.policies.ds2 import Ds2, Ds2Memory
 from penstock.policies.elysium import Elysium, ElysiumMemory, ProfiledElysium
 from penstock.policies.fission import Fission, FissionMemory
@@ -23,10 +24,13 @@ register("joint", "every added instance adds a worker, one unit at a time (basel
 register("operators-only", "instances as in ELYSIUM on a fixed number of workers (baseline of ELYSIUM)", OperatorsOnly)
 register("workers-only", "workers as in ELYSIUM under a fixed parallelism (baseline of ELYSIUM)", WorkersOnly)
 register("fission", "replicas by load, now and as a Markov chain foresees it (operator fission)", Fission)
+register("drs", "an open queueing network, instances where they save the most time (DRS)", Drs)
 register("stela", "more or fewer workers when the user asks, where it counts most for throughput (Stela)", Stela)
 
 __all__ = [
     "POLICIES",
+    "Drs",
+    "DrsMemory",
     "Ds2",
     "Ds2Memory",
     "Elysium",

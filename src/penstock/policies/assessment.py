@@ -99,11 +99,11 @@ class Assessment:
         needs: dict[str, int] = {}
         stressed = False
         for load, rates in zip(self._loads, self._rates, strict=True):
-            usage = self._usage(topology.name, current, rates[topology.name])
+            usage = self._estimator.segment_usage(topology.name, current, rates[topology.name])
             stressed = stressed or (usage is not None and usage > load.core)
             for name, need in self._needs(topology, tuple(current), rates[topology.name], load.core).items():
                 needs[name] = max(need, needs.get(name, 1))
-        usage = self._usage(topology.name, current, self._rates[0][topology.name])
+        usage = self._estimator.segment_usage(topology.name, current, self._rates[0][topology.name])
         if eager:
             return needs
         if stressed:
@@ -111,21 +111,6 @@ class Assessment:
         if shrink and usage is not None and usage < self._thresholds.core_min:
             return {name: topology.operator(name).clip(min(need, current[name])) for name, need in needs.items()}
         return {}
-
-    def _usage(self, application: str, current: Mapping[str, int], rates: Mapping[str, float | None]) -> float | None:
-        """How busy the slots of one segment are: the sum of what its members do in turn; None if one is unknown."""
-        total = 0.0
-        for name, instances in current.items():
-            rate = rates[name]
-            usage = None if rate is None else self._estimator.instance_usage(application, name, rate, instances)
-            if usage is None:
-                return None
-            total += usage * self._share(application, name, len(current))
-        return total
-
-    def _share(self, application: str, name: str, members: int) -> float:
-        known = self._estimator.profiles[application].usage.operators.get(name)
-        return 1.0 if members == 1 or known is None else known.share
 
     def _needs(
         self, topology: Topology, segment: tuple[str, ...], rates: Mapping[str, float | None], most: float
@@ -143,7 +128,7 @@ class Assessment:
             exact[name] = found[name] if fits.size else limit * float(usages[-1]) / most
         if len(segment) > 1 and any(exact[name] > found[name] for name in found):
             # A member that may not have what it needs takes longer than its turn; the others must make up for it.
-            shares = {name: self._share(topology.name, name, len(segment)) for name in found}
+            shares = {name: self._estimator.share(topology.name, name) for name in found}
             limits = {name: topology.operator(name).max_parallelism for name in found}
             for name, need in make_up_for_limits(exact, shares, limits).items():
                 found[name] = limits[name] if need > limits[name] else math.ceil(need - 1e-9)
@@ -165,8 +150,10 @@ class Assessment:
 
     def _fewest(self, parallelism: Parallelism, factor: float) -> int:
         view = self._view
-        scaled = [_times(load.sources, factor) for load in self._loads]
-        own = [self._estimator.own_usages(sources, parallelism) for sources in scaled]
+        own = [
+            self._estimator.own_usages(self._carried(load, rates, parallelism, factor), parallelism)
+            for load, rates in zip(self._loads, self._rates, strict=True)
+        ]
         fewest = min(view.objectives.min_workers, view.max_workers)
         for workers in range(fewest, view.max_workers):
             allocation = round_robin(view.topologies, parallelism, workers)
@@ -178,8 +165,19 @@ class Assessment:
                 return workers
         return view.max_workers
 
+    def _carried(
+        self, load: Load, rates: Mapping[str, Mapping[str, float | None]], parallelism: Parallelism, factor: float
+    ) -> Loads:
+        """A load times `factor`, but no more than the instances can take in: what they cannot needs no worker."""
+        carried = {}
+        for application, sources in load.sources.items():
+            usage = factor * self._estimator.busiest(application, parallelism[application], rates[application])[0]
+            part = factor / max(1.0, usage)
+            carried[application] = {name: None if rate is None else rate * part for name, rate in sources.items()}
+        return carried
+
     def _waves(self, parallelism: Parallelism, workers: int, own: Mapping[tuple[str, str], float]) -> float:
-        """How busy the busiest fused segment is: with fewer slots than instances its stages run in several waves."""
+        """How busy the busiest fused segment is whose stages run in several waves, for want of slots."""
         topologies = self._view.topologies
         if not any(topology.segments for topology in topologies.values()):
             return 0.0
@@ -190,11 +188,9 @@ class Assessment:
         for application, topology in topologies.items():
             own_slots = max(1.0, wanted[application] * part)
             for segment in topology.segments:
-                turns = (
-                    own.get((application, name), 0.0) * math.ceil(parallelism[application][name] / own_slots - 1e-9)
-                    for name in segment
-                )
-                busiest = max(busiest, sum(turns))
+                waves = {name: math.ceil(parallelism[application][name] / own_slots - 1e-9) for name in segment}
+                if max(waves.values()) > 1:
+                    busiest = max(busiest, sum(own.get((application, name), 0.0) * waves[name] for name in segment))
         return busiest
 
     def _is_unknown(self) -> bool:
@@ -214,7 +210,9 @@ class Assessment:
                 label = f"{change.application}/{change.operator}" if several else change.operator
                 usage = self._usage_of(change.application, change.operator, change.before)
                 busy = "" if usage is None else f" at {usage:.2f} of its time"
-                said.append(f"{label}{busy}: {change.before} -> {change.after}")
+                drains = change.after > change.before and (usage or 0.0) <= self._thresholds.core_max
+                why = " to work off what waits" if drains else ""
+                said.append(f"{label}{busy}: {change.before} -> {change.after}{why}")
         if len(said) > _SAID:
             said = [*said[:_SAID], f"and {len(said) - _SAID} more operators"]
         if target.workers != current.workers:
@@ -224,16 +222,12 @@ class Assessment:
 
     def fits(self) -> str:
         """Why nothing needs to change: how busy the busiest segment is."""
-        segments = []
-        for application in self._loads[0].sources:
-            given = self._view.requested.parallelism[application]
-            for members in self._view.topologies[application].all_segments:
-                usage = self._usage(application, {n: given[n] for n in members}, self._rates[0][application])
-                if usage is not None:
-                    segments.append((usage, ", ".join(members)))
-        if not segments:
+        usage, names = max(
+            self._estimator.busiest(application, self._view.requested.parallelism[application], rates)
+            for application, rates in self._rates[0].items()
+        )
+        if not names:
             return "nothing is known that would call for a change"
-        usage, names = max(segments)
         limit = self._thresholds.core_max
         if usage > limit:
             return f"nothing more can be given; {names} would be busy for {usage:.2f} of the time, {limit:g} allowed"
@@ -253,9 +247,9 @@ class Assessment:
         usage: dict[str, float] = {}
         for application, rates in sources.items():
             given = parallelism[application]
-            members = self._view.topologies[application].all_segments
-            usages = (self._usage(application, {n: given[n] for n in m}, self._rates[0][application]) for m in members)
-            reached = 1.0 / max(1.0, crowding, *(u for u in usages if u is not None))
+            reached = 1.0 / max(
+                1.0, crowding, self._estimator.busiest(application, given, self._rates[0][application])[0]
+            )
             throughput[application] = reached * _total(rates.values())
             known = [(o, own[application, o]) for o in given if (application, o) in own]
             instances = sum(given[o] for o, _ in known)
@@ -275,15 +269,6 @@ def scaled_to(sources: Mapping[str, float | None], total: float) -> dict[str, fl
         return {name: None if rate is None else rate * total / now for name, rate in sources.items()}
     known = [name for name, rate in sources.items() if rate is not None]
     return {name: None if rate is None else total / len(known) for name, rate in sources.items()}
-
-
-def _times(sources: Loads, factor: float) -> Loads:
-    if factor == 1.0:
-        return sources
-    return {
-        name: {source: None if rate is None else rate * factor for source, rate in rates.items()}
-        for name, rates in sources.items()
-    }
 
 
 def _total(rates: Iterable[float | None]) -> float:

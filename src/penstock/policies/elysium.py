@@ -80,11 +80,14 @@ class Elysium:
                 raise UsageError(f"ELYSIUM needs a {name} from 0 to 1, not {value:g}.")
 
     def with_models(
-        self, profiles: Mapping[str, ApplicationProfile], forecasters: Mapping[str, Forecaster] | None = None
+        self,
+        profiles: Mapping[str, ApplicationProfile],
+        forecasters: Mapping[str, Forecaster] | None = None,
+        histories: Mapping[str, LoadHistory] | None = None,
     ) -> "ProfiledElysium":
-        """The same policy with models that were learned before, by application; what is missing is learned on line."""
+        """The same policy with what was learned before, by application; what is missing is learned on line."""
         given = {f.name: getattr(self, f.name) for f in fields(Elysium)}
-        return ProfiledElysium(**given, profiles=profiles, forecasters=forecasters or {})
+        return ProfiledElysium(**given, profiles=profiles, forecasters=forecasters or {}, histories=histories or {})
 
     def start(self) -> ElysiumMemory:
         """Nothing is known."""
@@ -104,8 +107,8 @@ class Elysium:
         if self.mode == "proactive":
             sources, notes, tracks = self._ahead(view, memory, sources)
         thresholds = Thresholds.of(view.objectives, self.core_min, self.core_max, self.cpu_max)
-        loads = to_carry(view, memory.senses, sources, thresholds, 0.0 if self.plain else self.drain_s)
         estimator = Estimator(view.topologies, self._profiles(view, memory.senses), view.cluster)
+        loads = to_carry(view, memory.senses, estimator, sources, thresholds, 0.0 if self.plain else self.drain_s)
         assessment = Assessment(view, estimator, thresholds, loads)
         if not assessment.knows_usage:
             return Keep("no instance's usage is known yet"), replace(memory, tracks=tracks)
@@ -185,11 +188,17 @@ class Elysium:
 class ProfiledElysium(Elysium):
     """ELYSIUM with models from a profiling phase, as published; an application without one is learned on line.
 
-    Raises `UsageError` at its first assessment when a profile does not fit its application.
+    `histories` are loads from before the run, so that forecasts can begin with it. Raises `UsageError` at its first
+    assessment when a profile does not fit its application.
     """
 
     profiles: Mapping[str, ApplicationProfile] = field(default_factory=dict)
     forecasters: Mapping[str, Forecaster] = field(default_factory=dict)
+    histories: Mapping[str, LoadHistory] = field(default_factory=dict)
+
+    def start(self) -> ElysiumMemory:
+        """Nothing but the loads from before is known."""
+        return ElysiumMemory(histories=self.histories)
 
     def _profiles(self, view: View, senses: Senses) -> dict[str, ApplicationProfile]:
         found = Elysium._profiles(self, view, senses)

@@ -60,8 +60,8 @@ class Fission:
     Short term, every `ts_s` seconds: above `upper` an operator is overloaded, below `lower` underloaded. When the same
     was found `w` times in a row, `r` replicas are added or removed, and counting starts anew. Mid term, every `tm_s`
     seconds: the states of all windows since the last time make a Markov chain. The likeliest state in the long run is
-    the one to prepare for, if it is more likely than the current one by `s`; otherwise the current one. An operator that
-    is, or will be, over- or underloaded gets or loses `r_mid` replicas at once. Without `mid_term` only the first
+    the one to prepare for, if it is more likely than the current one by `s`; otherwise the current one. An operator
+    that is, or will be, over- or underloaded gets or loses `r_mid` replicas at once. Without `mid_term` only the first
     analyser runs. Windows are as long as the loop's observations; the publication's are of one second.
 
     `bounded` keeps the mid term from overshooting: it removes no replica that the current load needs, and adds none

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from penstock.analysis import application_rates, newest, source_inputs
-from penstock.model import Configuration, Keep, Observation, Topology, View, diff
+from penstock.analysis import newest, weighted_mean
+from penstock.model import Configuration, Keep, Observation, Parallelism, Topology, View, diff
 from penstock.policies.assessment import DRAINING, Assessment, Load, Thresholds, scaled_to, total_per_s
 from penstock.profiling import Estimator, Learned, Loads
 
@@ -64,33 +64,69 @@ def arriving(view: View, window_s: float, peak: bool) -> dict[str, dict[str, flo
     observations = newest(view.observations, window_s) if view.observations else ()
     found = {}
     for name, topology in view.topologies.items():
-        sources = source_inputs(topology, application_rates(topology, observations))
+        sources = _sources(topology, observations)
         if all(rate is None for rate in sources.values()):
             continue
-        found[name] = scaled_to(sources, _highest(topology, observations)) if peak else sources
+        highest = max(total_per_s(_sources(topology, (o,))) for o in observations) if peak else None
+        found[name] = sources if highest is None else scaled_to(sources, highest)
     return found
 
 
-def _highest(topology: Topology, observations: tuple[Observation, ...]) -> float:
-    totals = (total_per_s(source_inputs(topology, application_rates(topology, (o,)))) for o in observations)
-    return max(totals, default=0.0)
+def _sources(topology: Topology, observations: tuple[Observation, ...]) -> dict[str, float | None]:
+    """The mean input of each source: the application's where there is one source, else their own."""
+    seen = [(o.applications[topology.name], o.window_s) for o in observations if topology.name in o.applications]
+    whole = weighted_mean((application.input_per_s, window_s) for application, window_s in seen)
+    if len(topology.sources) == 1 and whole is not None:
+        return {topology.sources[0]: whole}
+    return {
+        source: weighted_mean((a.operators[source].input_per_s, w) for a, w in seen if source in a.operators)
+        for source in topology.sources
+    }
 
 
-def to_carry(view: View, senses: Senses, sources: Loads, thresholds: Thresholds, drain_s: float) -> list[Load]:
+def to_carry(
+    view: View, senses: Senses, estimator: Estimator, sources: Loads, thresholds: Thresholds, drain_s: float
+) -> list[Load]:
     """The load itself and, with `drain_s` above 0, the load with all that waits worked off in that time.
 
     What waits is the backlog, and what will arrive while the change pauses the application. Meanwhile instances and
-    workers may be almost fully busy, so that only a large backlog calls for more than the load itself does.
+    workers may be almost fully busy, so that only a large backlog calls for more than the load itself does. What
+    cannot be worked off in time with everything that is allowed is worked off as fast as can be.
     """
     loads = [Load(sources, thresholds.core_max, thresholds.cpu_max)]
     if drain_s <= 0 or view.latest is None:
         return loads
-    draining = {}
+    wanted = {}
     for name, rates in sources.items():
         total, seen = total_per_s(rates), view.latest.applications.get(name)
         waiting = (seen.backlog or 0.0) if seen is not None else 0.0
-        draining[name] = scaled_to(rates, total + (waiting + senses.pause_s(name) * total) / drain_s)
+        wanted[name] = total + (waiting + senses.pause_s(name) * total) / drain_s
+    draining = _within_reach(view, estimator, sources, wanted)
     return [*loads, Load(draining, DRAINING, DRAINING)]
+
+
+def _within_reach(view: View, estimator: Estimator, sources: Loads, wanted: Mapping[str, float]) -> Loads:
+    """The sources with as much of what is wanted as fits into everything that is allowed."""
+    widest = {name: {o.name: o.max_parallelism for o in t.operators} for name, t in view.topologies.items()}
+    reached = {}
+    for name, rates in sources.items():
+        total = total_per_s(rates)
+        usage = estimator.busiest(name, widest[name], estimator.operator_input_rates(name, rates))[0]
+        most = total * DRAINING / usage if usage > 0 else wanted[name]
+        reached[name] = scaled_to(rates, max(total, min(wanted[name], most)))
+    least, most = (_work(estimator, loads, widest) for loads in (sources, reached))
+    room = view.cluster.slots(view.max_workers) * DRAINING
+    if most <= room:
+        return reached
+    part = max(0.0, (room - least) / (most - least)) if most > least else 0.0
+    totals = {name: (total_per_s(sources[name]), total_per_s(reached[name])) for name in sources}
+    return {name: scaled_to(sources[name], low + part * (high - low)) for name, (low, high) in totals.items()}
+
+
+def _work(estimator: Estimator, loads: Loads, parallelism: Parallelism) -> float:
+    """Slots that are busy under these loads."""
+    own = estimator.own_usages(loads, parallelism)
+    return sum(usage * parallelism[application][name] for (application, name), usage in own.items())
 
 
 def assess(view: View, senses: Senses, thresholds: Thresholds, period_s: float, window_s: float) -> Assessment | Keep:
@@ -106,5 +142,5 @@ def assess(view: View, senses: Senses, thresholds: Thresholds, period_s: float, 
         return Keep("no input rate is known yet")
     profiles = {name: senses.learned.profile(topology) for name, topology in view.topologies.items()}
     estimator = Estimator(view.topologies, profiles, view.cluster)
-    assessment = Assessment(view, estimator, thresholds, to_carry(view, senses, sources, thresholds, 0.0))
+    assessment = Assessment(view, estimator, thresholds, [Load(sources, thresholds.core_max, thresholds.cpu_max)])
     return assessment if assessment.knows_usage else Keep("no instance's usage is known yet")

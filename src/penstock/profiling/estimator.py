@@ -64,6 +64,35 @@ class Estimator:
             return np.zeros(most)
         return None if known is None else known.usages(rate_per_s / np.arange(1, most + 1))
 
+    def share(self, application: str, operator: str) -> float:
+        """The operator's part of what its segment does; 1 where that is not known."""
+        known = self.profiles[application].usage.operators.get(operator)
+        return 1.0 if known is None else known.share
+
+    def segment_usage(
+        self, application: str, instances: Mapping[str, int], rates: Mapping[str, float | None]
+    ) -> float | None:
+        """How busy the slots of a segment's operators are: what its members do in turn; None if one is unknown."""
+        total = 0.0
+        for name, count in instances.items():
+            rate = rates[name]
+            usage = None if rate is None else self.instance_usage(application, name, rate, count)
+            if usage is None:
+                return None
+            total += usage * (1.0 if len(instances) == 1 else self.share(application, name))
+        return total
+
+    def busiest(
+        self, application: str, instances: Mapping[str, int], rates: Mapping[str, float | None]
+    ) -> tuple[float, str]:
+        """How busy the slots of an application's busiest segment are, and which that is; (0, "") if none is known."""
+        found = [(0.0, "")]
+        for members in self.topologies[application].all_segments:
+            usage = self.segment_usage(application, {name: instances[name] for name in members}, rates)
+            if usage is not None:
+                found.append((usage, ", ".join(members)))
+        return max(found)
+
     def own_usages(self, loads: Loads, parallelism: Parallelism) -> dict[tuple[str, str], float]:
         """What one instance of every operator does itself, as a share of a slot; unknown ones are missing."""
         own = {}

@@ -4,17 +4,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from penstock.spark.actuator import SparkActuator
+    from penstock.spark.completion import SourceLoad
+    from penstock.spark.intents import IntentLog
+    from penstock.spark.monitor import SparkMonitor
     from penstock.spark.pipeline import Pipeline
     from penstock.spark.segments import RunningPipeline, RunningSegment, RunOptions
+    from penstock.spark.workers import WorkerNames
 
 _HOMES = {
+    "IntentLog": "intents",
     "Pipeline": "pipeline",
     "RunOptions": "segments",
     "RunningPipeline": "segments",
     "RunningSegment": "segments",
+    "SourceLoad": "completion",
+    "SparkActuator": "actuator",
+    "SparkMonitor": "monitor",
+    "WorkerNames": "workers",
 }
 
-__all__ = ["Pipeline", "RunOptions", "RunningPipeline", "RunningSegment"]
+__all__ = [
+    "IntentLog",
+    "Pipeline",
+    "RunOptions",
+    "RunningPipeline",
+    "RunningSegment",
+    "SourceLoad",
+    "SparkActuator",
+    "SparkMonitor",
+    "WorkerNames",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 """Carries out changes on the live cluster, each at the cheapest level, and never loses anything."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,7 +17,7 @@ from penstock.spark.compiler import SegmentPlan
 from penstock.spark.intents import Intent, IntentLog, Step
 from penstock.spark.progress import ExecutorRecord
 from penstock.spark.segments import RunningPipeline, RunningSegment
-from penstock.spark.status import StatusReader, batches_after
+from penstock.spark.status import StatusReader, batches_of_run
 from penstock.spark.workers import WorkerNames
 
 if TYPE_CHECKING:
@@ -114,6 +114,15 @@ class Pause:
     end_s: float
 
 
+def overlap_s(pauses: Iterable[Pause], start_s: float, end_s: float) -> float:
+    """The time between `start_s` and `end_s` that lies in any of the pauses."""
+    total_s, reached_s = 0.0, start_s
+    for pause in sorted(pauses, key=lambda pause: pause.start_s):
+        total_s += max(0.0, min(pause.end_s, end_s) - max(pause.start_s, reached_s))
+        reached_s = max(reached_s, pause.end_s)
+    return total_s
+
+
 class SparkActuator:
     """Changes running pipelines and their executors. All calls must come from one thread.
 
@@ -153,12 +162,7 @@ class SparkActuator:
 
     def paused_s(self, application: str, start_s: float, end_s: float) -> float:
         """How long reconfigurations kept an application from working between two times of the clock."""
-        own = sorted((p.start_s, p.end_s) for p in self._pauses if p.application == application)
-        total, reached = 0.0, start_s
-        for begin, end in own:
-            total += max(0.0, min(end, end_s) - max(begin, reached))
-            reached = max(reached, end)
-        return total
+        return overlap_s((pause for pause in self._pauses if pause.application == application), start_s, end_s)
 
     def apply(self, target: Configuration, release: Sequence[str] = ()) -> tuple[Action, ...]:
         """Ask for `target` and return what was done."""
@@ -234,7 +238,8 @@ class SparkActuator:
         begin_s = self._clock.now_s()
         queries = [s.query for p in self._pipelines.values() for s in p.segments.values() if s.query is not None]
         with internals.between_batches(queries, self._settings.boundary_timeout_s) as calm:
-            held_s = self._clock.now_s()
+            # With several queries the first are held while the last still work.
+            held_s = begin_s if len(queries) > 1 else self._clock.now_s()
             present = self._present()
             names = self._workers.of(executor.name for executor in self._status.executors())
             victims = choose_victims(present, len(present) - change.after, names, release)
@@ -356,8 +361,8 @@ def _pause_s(before: "StreamingQuery | None", after: "StreamingQuery | None", st
 
     A query that was idle when it was stopped paused no earlier than then.
     """
-    earlier = [batch.committed_at_s for batch in batches_after(before, None)] if before is not None else []
-    later = [batch.committed_at_s for batch in batches_after(after, None)[:1]] if after is not None else []
+    earlier = [batch.committed_at_s for batch in batches_of_run(before)] if before is not None else []
+    later = [batch.committed_at_s for batch in batches_of_run(after)[:1]] if after is not None else []
     gaps = [second_s - first_s for first_s, second_s in pairwise(earlier[-_RHYTHM_BATCHES:])]
     usual_s = sum(gaps) / len(gaps) if gaps else 0.0
     begin_s = max([*earlier[-1:], stop_s - usual_s])

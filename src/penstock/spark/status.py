@@ -118,8 +118,8 @@ def _last_finished(execution: Any) -> Any:
     return None if context.executionPlan() is None else context
 
 
-def batches_after(query: "StreamingQuery", batch: int | None) -> tuple[BatchProgress, ...]:
-    """What a query, running or ended, reported of its batches after `batch` (None: of all), oldest first.
+def reports_after(query: "StreamingQuery", started_s: float) -> tuple[BatchProgress, ...]:
+    """What a query, running or ended, reported of triggers that started after `started_s` (epoch), oldest first.
 
     Spark keeps a limited number of reports (`spark.sql.streaming.numRecentProgressUpdates`); older ones are gone.
     """
@@ -128,8 +128,12 @@ def batches_after(query: "StreamingQuery", batch: int | None) -> tuple[BatchProg
     found: list[BatchProgress] = []
     for index in reversed(range(len(reports))):
         progress = parse_progress(reports[index].json())
-        if batch is not None and progress.batch <= batch:
+        if progress.started_at_s <= started_s:
             break
-        if not progress.idle:
-            found.append(progress)
+        found.append(progress)
     return tuple(reversed(found))
+
+
+def batches_of_run(query: "StreamingQuery") -> tuple[BatchProgress, ...]:
+    """The batches that a query, running or ended, has finished since it was started, oldest first."""
+    return tuple(report for report in reports_after(query, float("-inf")) if not report.idle)

@@ -13,7 +13,7 @@ from penstock.spark.internals import failure
 from penstock.spark.markers import Mark, Side
 from penstock.spark.progress import BatchProgress, StageRecord, StateProgress
 from penstock.spark.segments import RunningSegment
-from penstock.spark.status import MarkedRows, StatusReader, batches_after
+from penstock.spark.status import MarkedRows, StatusReader, reports_after
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -94,7 +94,9 @@ class SegmentWatch:
         self.segment = segment
         self.flow = Flow.of(segment.plan, topology)
         self._query: StreamingQuery | None = segment.query
-        self._last_batch = last_committed(segment.checkpoint)
+        last = last_committed(segment.checkpoint)
+        self._seen_batch = -1 if last is None else last
+        self._reported_s = float("-inf")
         self._covered_until_s = now_s
         self._settling: list[BatchProgress] = []
         self._marked: MarkedRows | None = None
@@ -110,9 +112,9 @@ class SegmentWatch:
         for query in queries:
             if query is None:
                 continue
-            new = batches_after(query, self._last_batch)
-            found.extend(new)
-            self._last_batch = max([batch.batch for batch in new], default=self._last_batch)
+            reports = reports_after(query, self._reported_s)
+            self._reported_s = max([self._reported_s, *(report.started_at_s for report in reports)])
+            found.extend(report for report in reports if not report.idle and report.batch > self._seen_batch)
         problem = None if self._query is None else failure(self._query)
         if problem is not None:
             raise BadObservation(f"segment '{self.segment.name}' has failed: {problem}")

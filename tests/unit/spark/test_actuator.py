@@ -5,7 +5,15 @@ from dataclasses import replace
 
 from penstock.control.actions import Level
 from penstock.model import Cluster, Configuration
-from penstock.spark.actuator import ExecutorsChange, Planned, SegmentChange, choose_victims, plan_actions
+from penstock.spark.actuator import (
+    ExecutorsChange,
+    Pause,
+    Planned,
+    SegmentChange,
+    choose_victims,
+    overlap_s,
+    plan_actions,
+)
 from penstock.spark.compiler import SegmentPlan
 from penstock.spark.graph import Bounds
 from penstock.spark.internals import gist
@@ -141,6 +149,14 @@ def test_executors_keep_their_names_for_life() -> None:
     assert names.of(["0", "1"]) == {"0": "w1", "1": "w2"}
     assert names.of(["1", "2"]) == {"1": "w2", "2": "w1"}
     assert names.of(["1", "2", "3", "4"]) == {"1": "w2", "2": "w1", "3": "w3", "4": "executor-4"}
+
+
+def test_pauses_count_once_and_only_within_the_window() -> None:
+    pauses = [Pause("app", 5, 8), Pause("app", 1, 3), Pause("app", 7, 10)]
+
+    assert overlap_s(pauses, 0, 20) == 7
+    assert overlap_s(pauses, 2, 6) == 2
+    assert overlap_s(pauses, 3, 5) == 0
 
 
 def test_the_gist_of_an_error_is_what_is_wrong() -> None:

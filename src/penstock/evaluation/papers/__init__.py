@@ -1,0 +1,10 @@
+"""The experiments behind published tables and figures, by name; one module per publication."""
+
+from collections.abc import Mapping
+
+from penstock.evaluation.papers import elysium
+from penstock.evaluation.papers.experiment import Experiment, Row
+
+EXPERIMENTS: Mapping[str, Experiment] = {experiment.name: experiment for experiment in (*elysium.EXPERIMENTS,)}
+
+__all__ = ["EXPERIMENTS", "Experiment", "Row"]

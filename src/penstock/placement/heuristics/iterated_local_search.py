@@ -4,19 +4,25 @@ A descent makes the best single move as long as one helps, on tables that are ke
 it looks for operators that should change places, nodes that should be replaced and rows that should be reordered.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from penstock.placement.costs import is_separable
+from penstock.placement.evaluator import TOLERANCE
 from penstock.placement.heuristics.greedy import greedy_start
 from penstock.placement.heuristics.judge import Judge, judged
 from penstock.placement.heuristics.landscape import Landscape
 from penstock.placement.heuristics.local_search import IMPROVEMENT, descend, is_better
+from penstock.placement.heuristics.lower_bound import lower_bound
 from penstock.placement.heuristics.regroupings import Regroupings
-from penstock.placement.heuristics.terrain import terrain_of
+from penstock.placement.heuristics.terrain import Bools, terrain_of
 from penstock.placement.instance import Instance, Ints
 from penstock.placement.problem import Problem
 from penstock.placement.registry import Budget
 from penstock.placement.result import Answer
+
+_METHOD = "iterated local search"
 
 _PATIENCE = 12
 """Descents in a row without a better placement after which the search ends."""
@@ -25,7 +31,10 @@ _MOST_DESCENTS = 60
 
 
 def solve_iterated_local_search(problem: Problem, budget: Budget) -> Answer:
-    """Repeat local search from disturbed placements until that has not helped for a while."""
+    """Repeat local search from disturbed placements until that has not helped for a while.
+
+    Ends at once when a cheap lower bound shows that nothing is better; the bound is part of the answer.
+    """
     judge = judged(problem)
     if judge is None:
         return Answer(infeasible=True)
@@ -33,24 +42,26 @@ def solve_iterated_local_search(problem: Problem, budget: Budget) -> Answer:
     if judge.score(start)[0] > 0:
         start = descend(judge, start, budget)
     rng = np.random.default_rng(budget.seed)
-    search = _incremental if is_separable(problem) and judge.score(start)[0] <= 0 else _plain
-    return judge.answer(search(judge, start, budget, rng), "iterated local search")
+    if not is_separable(problem) or judge.score(start)[0] > 0:
+        return judge.answer(_plain(judge, start, budget, rng), _METHOD)
+    bound = lower_bound(problem, thorough=False)
+    enough = -np.inf if bound is None else bound + TOLERANCE
+    return replace(judge.answer(_incremental(judge, start, enough, budget), _METHOD), bound=bound)
 
 
-def _incremental(judge: Judge, start: Ints, budget: Budget, rng: np.random.Generator) -> Ints:
+def _incremental(judge: Judge, start: Ints, enough: float, budget: Budget) -> Ints:
     """The search proper; `start` keeps all constraints, and so does everything after it."""
-    terrain = terrain_of(judge.instance.problem)
+    terrain, rng = terrain_of(judge.instance.problem), np.random.default_rng(budget.seed)
     landscape, regroupings = Landscape(terrain, start), Regroupings(terrain, rng)
+    allowed = np.isfinite(terrain.node)
     current_value = _settle(landscape, regroupings, budget)
     current = best = landscape.assignment.copy()
-    least, idle = terrain.costs.objective(best), 0
-    for _ in range(_MOST_DESCENTS):
-        if idle >= _PATIENCE or budget.is_over:
-            break
-        landscape.reset(disturbed(terrain.instance, terrain.free, current, rng))
+    least, idle, descents = terrain.costs.objective(best), 0, 0
+    while least > enough and idle < _PATIENCE and descents < _MOST_DESCENTS and not budget.is_over:
+        landscape.reset(disturbed(terrain.instance, allowed, current, rng))
         value = _settle(landscape, regroupings, budget)
         objective = terrain.costs.objective(landscape.assignment)
-        idle += 1
+        idle, descents = idle + 1, descents + 1
         if objective < least - IMPROVEMENT:
             least, best, idle = objective, landscape.assignment.copy(), 0
         if value <= current_value + IMPROVEMENT:
@@ -63,7 +74,7 @@ def _settle(landscape: Landscape, regroupings: Regroupings, budget: Budget) -> f
     terrain = landscape.terrain
     neighbourhoods = (regroupings.exchanges, regroupings.relocations, regroupings.reorderings)
     landscape.descend(budget)
-    value, unhelpful, turn = float(terrain.values(landscape.assignment[None, :])[0]), 0, 0
+    value, unhelpful, turn = terrain.value(landscape.assignment), 0, 0
     while unhelpful < len(neighbourhoods) and not budget.is_over:
         rows = neighbourhoods[turn % len(neighbourhoods)](landscape)
         values = terrain.values(rows) if len(rows) else np.array([np.inf])
@@ -71,7 +82,7 @@ def _settle(landscape: Landscape, regroupings: Regroupings, budget: Budget) -> f
         if values[first] < value - IMPROVEMENT:
             landscape.reset(rows[first])
             landscape.descend(budget)
-            value, unhelpful = float(terrain.values(landscape.assignment[None, :])[0]), 0
+            value, unhelpful = terrain.value(landscape.assignment), 0
         else:
             unhelpful, turn = unhelpful + 1, turn + 1
     return value
@@ -79,43 +90,34 @@ def _settle(landscape: Landscape, regroupings: Regroupings, budget: Budget) -> f
 
 def _plain(judge: Judge, start: Ints, budget: Budget, rng: np.random.Generator) -> Ints:
     """The same idea with full evaluation, for objectives that do not fall into parts and for starts that do not fit."""
-    free = np.array([o for o in judge.instance.problem.order if judge.instance.pinned(o) is None], dtype=np.int64)
+    allowed = np.isfinite(judge.costs.node)
     best = descend(judge, start, budget)
     least, idle = judge.score(best), 0
     while idle < _PATIENCE and not budget.is_over:
-        found = descend(judge, disturbed(judge.instance, free, best, rng), budget)
+        found = descend(judge, disturbed(judge.instance, allowed, best, rng), budget)
         score, idle = judge.score(found), idle + 1
         if is_better(score, least):
             best, least, idle = found, score, 0
     return best
 
 
-def disturbed(instance: Instance, free: Ints, assignment: Ints, rng: np.random.Generator) -> Ints:
+def disturbed(instance: Instance, allowed: Bools, assignment: Ints, rng: np.random.Generator) -> Ints:
     """A placement that differs from `assignment` in a few operators, chosen at random, and that fits if that does."""
     place = assignment.copy()
+    free = np.flatnonzero(allowed.sum(axis=1) > 1)
     if not len(free):
         return place
     room = instance.capacity - np.bincount(place, weights=instance.demand, minlength=instance.nodes)
     if rng.random() < 0.5:
-        used = np.unique(place[free])
-        for node in rng.choice(used, min(len(used), int(rng.integers(1, 3))), replace=False).tolist():
-            _relocate(instance, place, room, free[place[free] == node], rng)
+        groups = [free[place[free] == place[one]] for one in rng.choice(free, int(rng.integers(1, 3)))]
     else:
-        for operator in rng.choice(free, min(len(free), int(rng.integers(2, 5))), replace=False).tolist():
-            _relocate(instance, place, room, np.array([operator]), rng)
+        groups = [np.array([one]) for one in rng.choice(free, int(rng.integers(2, 5)))]
+    for group in groups:
+        demand, before = instance.demand[group].sum(), place[group[0]]
+        possible = np.flatnonzero((room >= demand) & allowed[group].all(axis=0))
+        possible = possible[possible != before]
+        if len(possible) and (place[group] == before).all():
+            place[group] = node = rng.choice(possible)
+            room[before] += demand
+            room[node] -= demand
     return place
-
-
-def _relocate(instance: Instance, place: Ints, room: Ints, movers: Ints, rng: np.random.Generator) -> None:
-    """Put `movers`, all on one node, on another that has room for them, if there is one."""
-    demand, before = instance.demand[movers].sum(), place[movers[0]]
-    possible = np.flatnonzero(room >= demand)
-    for mover in movers:
-        possible = np.intersect1d(possible, instance.candidates[mover], assume_unique=True)
-    possible = possible[possible != before]
-    if not len(possible):
-        return
-    node = rng.choice(possible)
-    place[movers] = node
-    room[before] += demand
-    room[node] -= demand

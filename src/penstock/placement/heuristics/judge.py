@@ -50,7 +50,9 @@ def judge_of(problem: Problem) -> "Judge":
         return Judge(costs)
     # Nodes are available as such, not for every operator on them, so that part is not separable.
     per_log_loss = objective_of(problem).per_log_loss
-    return Judge(replace(costs, node=costs.node + per_log_loss * costs.instance.log_node, fixed_cost=None), per_log_loss)
+    return Judge(
+        replace(costs, node=costs.node + per_log_loss * costs.instance.log_node, fixed_cost=None), per_log_loss
+    )
 
 
 @dataclass(frozen=True, eq=False)

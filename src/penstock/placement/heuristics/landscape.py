@@ -37,7 +37,7 @@ class Landscape:
         self.assignment = assignment.copy()
         used = np.bincount(assignment, weights=instance.demand, minlength=instance.nodes)
         self.room = instance.capacity - used.astype(np.int64)
-        self.table = self.terrain.costs.node.copy()
+        self.table = self.terrain.node.copy()
         for (sends, gets), (to, out_of) in zip(self.terrain.weights, self._links, strict=True):
             self.table += sends @ to[assignment] + gets @ out_of[assignment]
         self._follow_paths()
@@ -65,15 +65,15 @@ class Landscape:
 
     def changes(self) -> Floats:
         """What moving each operator (row) to each node (column) would change; infinite where it does not fit."""
-        instance, costs = self.terrain.instance, self.terrain.costs
+        instance, per_ms = self.terrain.instance, self.terrain.per_ms
         change = self.table - self.table[self._rows, self.assignment][:, None]
-        if costs.per_ms:
-            through = costs.execution_ms.copy()
+        if per_ms:
+            through = self.terrain.costs.execution_ms.copy()
             self._add_farthest(through, self.terrain.before, self._arrival_ms, instance.delay_ms)
             self._add_farthest(through, self.terrain.after, self._rest_ms, self._delay_from)
             np.maximum(through, self._without_ms()[:, None], out=through)
             through -= self._longest_ms
-            through *= costs.per_ms
+            through *= per_ms
             change += through
         if self._same_demand:
             change[:, self.room < instance.demand[0]] = np.inf
@@ -92,7 +92,7 @@ class Landscape:
 
     def _follow_paths(self) -> None:
         """The longest path that ends with every operator, and the longest that begins with it."""
-        if not self.terrain.costs.per_ms:
+        if not self.terrain.per_ms:
             return
         order = self.terrain.instance.problem.order
         own = self.terrain.costs.execution_ms[self._rows, self.assignment].tolist()
@@ -108,11 +108,13 @@ class Landscape:
         """
         terrain, instance, place = self.terrain, self.terrain.instance, self.assignment
         tails, heads = instance.tails, instance.heads
-        lengths = np.concatenate([
-            self._arrival_ms[tails] + instance.delay_ms[place[tails], place[heads]] + self._rest_ms[heads],
-            self._rest_ms[terrain.sources],
-            self._arrival_ms[terrain.sinks],
-        ])
+        lengths = np.concatenate(
+            [
+                self._arrival_ms[tails] + instance.delay_ms[place[tails], place[heads]] + self._rest_ms[heads],
+                self._rest_ms[terrain.sources],
+                self._arrival_ms[terrain.sinks],
+            ]
+        )
         begins, ends = terrain.leaps
         longest = np.flatnonzero(lengths >= self._longest_ms - IMPROVEMENT)
         crossings = np.zeros(instance.operators + 1, dtype=np.int64)

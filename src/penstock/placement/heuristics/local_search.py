@@ -51,6 +51,4 @@ def best_neighbour(
 
 def is_better(score: Score, than: Score) -> bool:
     """Whether a score is lower by more than rounding."""
-    return score[0] < than[0] - IMPROVEMENT or (
-        score[0] <= than[0] + IMPROVEMENT and score[1] < than[1] - IMPROVEMENT
-    )
+    return score[0] < than[0] - IMPROVEMENT or (score[0] <= than[0] + IMPROVEMENT and score[1] < than[1] - IMPROVEMENT)

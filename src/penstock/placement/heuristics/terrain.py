@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 from penstock.placement.costs import Costs, costs_of
 from penstock.placement.instance import Floats, Instance, Ints
 from penstock.placement.problem import Problem
+
+Bools = NDArray[np.bool_]
 
 _TIE_BREAK = 0.01
 """How much the mean delay of a stream counts beside the longest path, so that plateaus have a slope."""
@@ -52,11 +55,14 @@ class StreamCost:
 class Terrain:
     """The parts of a separable objective, arranged for searching.
 
-    What is minimised is the objective without its constant, plus a small share of the mean delay where the longest
-    path counts. Operators with the same class are interchangeable.
+    What is minimised is `node[i, u]` for every operator i on its node u, plus the costs of all streams, plus `per_ms`
+    times the longest path: the objective without its constant, to which a small share of the mean delay is added if
+    `per_ms` is not 0.
     """
 
     costs: Costs
+    node: Floats
+    per_ms: float
     stream_costs: tuple[StreamCost, ...]
     before: NeighbourSets
     after: NeighbourSets
@@ -103,8 +109,8 @@ class Terrain:
     def classes(self) -> Ints:
         """The class of every operator: equal neighbours, rates, demand and costs."""
         keys: dict[bytes, int] = {}
-        parts = [self.costs.node, self.instance.demand[:, None], *(part for pair in self.weights for part in pair)]
-        if self.costs.per_ms:
+        parts = [self.node, self.instance.demand[:, None], *(part for pair in self.weights for part in pair)]
+        if self.per_ms:
             parts.append(self.costs.execution_ms)
         table = np.concatenate([part.astype(float) for part in parts], axis=1)
         return np.array([keys.setdefault(row.tobytes(), len(keys)) for row in table], dtype=np.int64)
@@ -147,19 +153,19 @@ class Terrain:
 
     def values(self, assignments: Ints) -> Floats:
         """What is minimised, for every row of `assignments`."""
-        instance, costs = self.instance, self.costs
+        instance = self.instance
         places = np.ascontiguousarray(assignments.T)
-        total = costs.node[np.arange(instance.operators)[:, None], places].sum(axis=0)
-        if not instance.streams:
-            return np.asarray(total + costs.per_ms * self._latest_ms(places, np.zeros((0, len(assignments)))))
+        total = self.node[np.arange(instance.operators)[:, None], places].sum(axis=0)
         links = places[instance.tails] * instance.nodes + places[instance.heads]
-        delays = np.take(instance.delay_ms, links) if costs.per_ms else None
         for cost in self.stream_costs:
-            matrix = delays if delays is not None and cost.matrix is instance.delay_ms else np.take(cost.matrix, links)
-            total += cost.factors @ matrix
-        if delays is not None:
-            total += costs.per_ms * self._latest_ms(places, delays)
+            total += cost.factors @ np.take(cost.matrix, links)
+        if self.per_ms:
+            total += self.per_ms * self._latest_ms(places, np.take(instance.delay_ms, links))
         return np.asarray(total)
+
+    def value(self, assignment: Ints) -> float:
+        """What is minimised, for one placement."""
+        return float(self.values(assignment[None, :])[0])
 
     def _latest_ms(self, places: Ints, delays: Floats) -> Floats:
         """The critical path of every column."""
@@ -172,7 +178,7 @@ class Terrain:
             done[heads] += arriving.max(axis=0)
         return np.asarray(done.max(axis=0))
 
-    def fit(self, assignments: Ints) -> NDArray[np.bool_]:
+    def fit(self, assignments: Ints) -> Bools:
         """Whether every row gives no node more than it can take."""
         instance, rows = self.instance, len(assignments)
         keys = assignments + (np.arange(rows) * instance.nodes)[:, None]
@@ -188,17 +194,49 @@ def terrain_of(problem: Problem) -> Terrain:
     instance = costs.instance
     before = [tuple(sorted({int(instance.tails[s]) for s in streams})) for streams in instance.incoming]
     after = [tuple(sorted({int(instance.heads[s]) for s in streams})) for streams in instance.outgoing]
-    return Terrain(costs, _stream_costs(costs), NeighbourSets.among(before), NeighbourSets.among(after))
+    # In a chain everything is on the only path, so that its length falls into parts too.
+    in_parts = _is_chain(instance)
+    return Terrain(
+        costs,
+        costs.node + costs.per_ms * costs.execution_ms if in_parts else costs.node,
+        0.0 if in_parts else costs.per_ms,
+        stream_costs(costs, costs.per_ms * (1.0 if in_parts else _TIE_BREAK / max(1, instance.streams))),
+        NeighbourSets.among(before),
+        NeighbourSets.among(after),
+    )
 
 
-def _stream_costs(costs: Costs) -> tuple[StreamCost, ...]:
+def _is_chain(instance: Instance) -> bool:
+    """Whether every operator but the last feeds the next one and nothing else."""
+    return instance.streams == instance.operators - 1 and all(
+        len(instance.outgoing[one]) == 1 and int(instance.heads[instance.outgoing[one][0]]) == other
+        for one, other in pairwise(instance.problem.order)
+    )
+
+
+def stream_costs(costs: Costs, per_ms: float) -> tuple[StreamCost, ...]:
+    """All kinds of costs that there are, with `per_ms` for the delay of a stream."""
     instance = costs.instance
-    kinds = [StreamCost(instance.volume, costs.volume_cost)]
+    kinds = [
+        StreamCost(instance.volume, costs.volume_cost),
+        StreamCost(np.full(instance.streams, per_ms), instance.delay_ms),
+    ]
     if costs.rate_cost is not None:
         kinds.append(StreamCost(instance.rate, costs.rate_cost))
     if costs.fixed_cost is not None:
         kinds.append(StreamCost(np.ones(instance.streams), costs.fixed_cost))
-    if costs.per_ms and instance.streams:
-        slope = _TIE_BREAK * costs.per_ms / instance.streams
-        kinds.append(StreamCost(np.full(instance.streams, slope), instance.delay_ms))
-    return tuple(kind for kind in kinds if kind.matrix.any() and kind.factors.any())
+    distinct: list[StreamCost] = []
+    for kind in kinds:
+        if not (kind.matrix.any() and kind.factors.any()):
+            continue
+        if distinct and (scale := _ratio(kind.matrix, distinct[-1].matrix)) is not None:
+            distinct[-1] = StreamCost(distinct[-1].factors + scale * kind.factors, distinct[-1].matrix)
+        else:
+            distinct.append(kind)
+    return tuple(distinct)
+
+
+def _ratio(matrix: Floats, other: Floats) -> float | None:
+    """By what one matrix is a multiple of the other, None if it is not."""
+    scale = float(matrix.max() / other.max())
+    return scale if np.allclose(matrix, scale * other, rtol=1e-12, atol=0.0) else None

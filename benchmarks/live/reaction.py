@@ -1,0 +1,108 @@
+"""How soon policies follow a step of the load: from the step to sustained throughput again, on a live application.
+
+Usage: python -m benchmarks.live.reaction [--policies ds2,threshold] [--low 150] [--high 700] [--duration 180]
+
+Runs `penstock run synthetic` under a step for each policy and reads its journal. The throughput is sustained again at
+the end of the first window after which the application completes, for the next three windows, at least 95 % of
+what arrives, and for good when the backlog that the step has built up is gone as well.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.live.testbed import keep, say
+
+from penstock.control import Acted, Entry, Observed
+from penstock.service.runs import JOURNAL
+from penstock.stores import SqliteJournal
+
+APPLICATION = "synthetic"
+SUSTAINED = 0.95
+WINDOWS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The load, and how it is run."""
+
+    low_per_s: float
+    high_per_s: float
+    duration_s: float
+    period_s: float = 5.0
+
+    @property
+    def at_s(self) -> float:
+        return round(self.duration_s / 3)
+
+    @property
+    def load(self) -> str:
+        return f"step:low={self.low_per_s:g},high={self.high_per_s:g},at={self.at_s:g}"
+
+
+def run(policy: str, step: Step, out: Path, workers: int = 4) -> list[Entry]:
+    """One live run; all entries of its journal."""
+    command = [str(Path(sys.executable).with_name("penstock")), "run", APPLICATION, "--policy", policy]
+    command += ["--load", step.load, "--duration", f"{step.duration_s:g}", "--period", f"{step.period_s:g}"]
+    command += ["--workers", str(workers), "--out", str(out)]
+    subprocess.run(command, check=True)
+    (journal,) = out.glob(f"**/{JOURNAL}")
+    with SqliteJournal(journal, create=False) as kept:
+        return list(kept.entries())
+
+
+def reaction(entries: Sequence[Entry], step_s: float) -> dict[str, Any]:
+    """Seconds from the step to the first action, to sustained throughput, and to an empty backlog."""
+    windows = [entry.observation for entry in entries if isinstance(entry, Observed)]
+    after = [(w.at_s, w.window_s, w.applications[APPLICATION]) for w in windows if w.at_s - w.window_s >= step_s - 1]
+    acted = [entry.at_s for entry in entries if isinstance(entry, Acted) and entry.at_s >= step_s and not entry.error]
+    kept_up = [(a.completed or 0.0) >= SUSTAINED * (a.arrived or 0.0) for _, _, a in after]
+    sustained = [after[i][0] for i in range(len(after) - WINDOWS + 1) if all(kept_up[i : i + WINDOWS])]
+    drained = [
+        at_s
+        for at_s, _, a in after
+        if sustained and at_s >= sustained[0] and (a.backlog or 0.0) <= 3.0 * (a.input_per_s or 0.0)
+    ]
+    return {
+        "first_action_s": round(acted[0] - step_s, 1) if acted else None,
+        "sustained_s": round(sustained[0] - step_s, 1) if sustained else None,
+        "drained_s": round(drained[0] - step_s, 1) if drained else None,
+        "actions": len([entry for entry in entries if isinstance(entry, Acted)]),
+        "windows": [
+            {
+                "at_s": round(w.at_s, 1),
+                "input_per_s": w.applications[APPLICATION].input_per_s,
+                "throughput_per_s": w.applications[APPLICATION].throughput_per_s,
+                "backlog": w.applications[APPLICATION].backlog,
+                "workers": len(w.workers),
+            }
+            for w in windows
+        ],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--policies", default="ds2,threshold")
+    parser.add_argument("--low", type=float, default=150.0)
+    parser.add_argument("--high", type=float, default=700.0)
+    parser.add_argument("--duration", type=float, default=180.0)
+    parser.add_argument("--out", type=Path, default=Path("runs/benchmarks"))
+    given = parser.parse_args()
+    step = Step(given.low, given.high, given.duration)
+    results: dict[str, Any] = {"load": step.load}
+    for policy in given.policies.split(","):
+        with tempfile.TemporaryDirectory(prefix="reaction-") as name:
+            results[policy] = reaction(run(policy, step, Path(name)), step.at_s)
+        found = {name: value for name, value in results[policy].items() if name != "windows"}
+        keep("reaction", results, given.out)
+        say(f"{policy:12} {found}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""The simulator against reality: the same application, load and policy, simulated with measured costs and run live.
+
+Usage: python -m benchmarks.live.simulated_and_real [--policy ds2] [--low 150] [--high 700] [--duration 180]
+
+The live run comes first. Its journal gives the cost of every operator (mean true rate, by busy time), the fixed part of
+a batch and the pauses; with these the run is simulated. Throughput and workers over time go side by side into one
+picture; printed is the mean absolute difference, of throughput relative to the mean load and of workers in workers.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from benchmarks.live.reaction import APPLICATION, Step, reaction, run
+from benchmarks.live.testbed import keep, say
+
+from penstock.analysis import application_rates
+from penstock.control import Acted, ControlLoop, Entry, Level, Observed, Plant, Ports, Started
+from penstock.policies import policy as make_policy
+from penstock.simulation import World, WorldSettings
+from penstock.simulation.settings import Pauses
+from penstock.stores import MemoryJournal
+from penstock.workloads import Application, parse_load
+from penstock.workloads.application import OperatorCost
+
+
+def measured_application(entries: Sequence[Entry]) -> Application:
+    """The application as the live run has shown it."""
+    started = next(entry for entry in entries if isinstance(entry, Started))
+    (topology,) = started.topologies
+    rates = application_rates(topology, [entry.observation for entry in entries if isinstance(entry, Observed)])
+    costs = {}
+    for operator in topology.operators:
+        found = rates.operators[operator.name]
+        say(f"  {operator.name:10} {found.true_rate_per_s or 0.0:10.0f} events/s and instance")
+        # What was never seen at work costs next to nothing.
+        costs[operator.name] = OperatorCost(rate_per_s=found.true_rate_per_s or 1e6)
+    return Application(topology, costs, "as measured", "a live run", 0.0, 1e6, started.cluster)
+
+
+def measured_pauses(entries: Sequence[Entry]) -> Pauses:
+    actions = [action for entry in entries if isinstance(entry, Acted) for action in entry.actions]
+
+    def mean(level: Level, otherwise: float) -> float:
+        pauses = [action.pause_s for action in actions if action.level is level and action.application]
+        return float(np.mean(pauses)) if pauses else otherwise
+
+    default = Pauses()
+    return Pauses(restart_s=mean(Level.RESTART, default.restart_s), state_s=mean(Level.STATE, default.state_s))
+
+
+def start_up_s(entries: Sequence[Entry]) -> float:
+    """How long executors took to come."""
+    actions = [action for entry in entries if isinstance(entry, Acted) for action in entry.actions]
+    waits = [action.duration_s for action in actions if action.application is None and action.pause_s == 0]
+    return float(np.median(waits)) if waits else WorldSettings().start_up_s
+
+
+def simulated(entries: Sequence[Entry], policy: str, step: Step) -> list[Entry]:
+    """The same run in virtual time."""
+    started = next(entry for entry in entries if isinstance(entry, Started))
+    application = measured_application(entries)
+    curve = parse_load(step.load, step.low_per_s, step.high_per_s, step.duration_s)
+    settings = WorldSettings(pauses=measured_pauses(entries), start_up_s=start_up_s(entries))
+    world = World([(application, curve)], started.cluster, started.initial, settings)
+    plant = Plant({application.name: application.topology}, started.cluster, started.objectives)
+    journal = MemoryJournal()
+    loop = ControlLoop(plant, make_policy(policy), Ports(world, world, world, journal), started.settings)
+    loop.begin({**started.run, "live": "false"})
+    loop.run(step.duration_s)
+    return list(journal.entries())
+
+
+def series(entries: Sequence[Entry], duration_s: float) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+    """Times, throughput and workers of the windows of a run."""
+    windows = [e.observation for e in entries if isinstance(e, Observed) and e.observation.at_s <= duration_s]
+    seen = [window.applications[APPLICATION] for window in windows]
+    return {
+        "at_s": np.array([window.at_s for window in windows]),
+        "load": np.array([a.input_per_s or 0.0 for a in seen]),
+        "throughput": np.array([a.throughput_per_s or 0.0 for a in seen]),
+        "workers": np.array([float(len(window.workers)) for window in windows]),
+    }
+
+
+def difference(live: Sequence[Entry], virtual: Sequence[Entry], duration_s: float) -> dict[str, float]:
+    """Mean absolute differences, both runs averaged over sliding windows of 15 s: batches make the live one jagged."""
+    one, other = series(live, duration_s), series(virtual, duration_s)
+    grid = np.arange(10.0, duration_s, 5.0)
+
+    def smooth(found: dict[str, Any], name: str) -> Any:
+        # No window may be near where an action kept the loop from looking: then what lies around it counts.
+        fine = np.interp(np.arange(0.0, duration_s + 1.0), found["at_s"], found[name])
+        return np.array([fine[max(0, int(at_s) - 7) : int(at_s) + 8].mean() for at_s in grid])
+
+    throughput = np.abs(smooth(one, "throughput") - smooth(other, "throughput")).mean()
+    return {
+        "throughput_mean_error": round(float(throughput / one["load"].mean()), 3),
+        "workers_mean_error": round(float(np.abs(smooth(one, "workers") - smooth(other, "workers")).mean()), 2),
+    }
+
+
+def plot(live: Sequence[Entry], virtual: Sequence[Entry], step: Step, path: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(9, 6), layout="constrained")
+    for name, entries, style in (("live", live, "-"), ("simulated", virtual, "--")):
+        found = series(entries, step.duration_s)
+        above.plot(found["at_s"], found["throughput"], style, label=f"throughput, {name}")
+        below.step(found["at_s"], found["workers"], style, where="post", label=f"workers, {name}")
+    above.plot(found["at_s"], found["load"], ":", color="grey", label="load")
+    above.set_ylabel("events per second")
+    below.set_ylabel("workers")
+    below.set_xlabel("seconds")
+    for axes in (above, below):
+        axes.legend()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--policy", default="ds2")
+    parser.add_argument("--low", type=float, default=150.0)
+    parser.add_argument("--high", type=float, default=700.0)
+    parser.add_argument("--duration", type=float, default=180.0)
+    parser.add_argument("--out", type=Path, default=Path("runs/benchmarks"))
+    given = parser.parse_args()
+    step = Step(given.low, given.high, given.duration)
+    with tempfile.TemporaryDirectory(prefix="real-") as name:
+        live = run(given.policy, step, Path(name))
+    virtual = simulated(live, given.policy, step)
+    result: dict[str, Any] = {"policy": given.policy, "load": step.load, **difference(live, virtual, step.duration_s)}
+    kinds = {"live": live, "simulated": virtual}
+    result["reaction"] = {name: reaction(entries, step.at_s) for name, entries in kinds.items()}
+    keep(f"simulated_and_real-{given.policy}", result, given.out)
+    plot(live, virtual, step, given.out / f"simulated_and_real-{given.policy}.png")
+    for name, found in result["reaction"].items():
+        say(f"{name:10} { {key: value for key, value in found.items() if key != 'windows'} }")
+    say(f"throughput differs by {result['throughput_mean_error']:.1%} of the load on average")
+    say(f"workers differ by {result['workers_mean_error']:.2f} on average")
+
+
+if __name__ == "__main__":
+    main()

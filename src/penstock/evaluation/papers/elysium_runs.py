@@ -1,0 +1,236 @@
+"""Runs as in ELYSIUM's evaluation: its applications, loads, cluster, restarts and profiling phase.
+
+The range of every load follows from the application alone: its peak is the highest load at which the over-provisioned
+configuration is correct (no instance above core_max, no worker above cpu_max), its low is as far below that as the low
+end of the application's own range is below its high end. No policy has a part in it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from penstock.analysis import desired_inputs
+from penstock.control import Action, ControlLoop, LoopSettings, Plant, Ports
+from penstock.evaluation.measures import Measures, measure
+from penstock.forecasting import Calendar, Forecaster, ForecastSettings, LoadHistory, LoadSeries, best
+from penstock.model import Configuration, Objectives, Observation, largest, smallest
+from penstock.policies import Elysium, Policy, Static, policy
+from penstock.profiling import ApplicationProfile
+from penstock.simulation import STORM_PAUSES, Pauses, World, WorldSettings
+from penstock.stores import MemoryJournal, MemoryMetricStore
+from penstock.workloads import (
+    Application,
+    Bursts,
+    Clipped,
+    Curve,
+    Diurnal,
+    Noisy,
+    Sine,
+    Square,
+    Stair,
+    Sum,
+    Trace,
+    application,
+)
+
+T1, T2 = "top-words", "sentiment"
+CALIBRATION = 1000
+"""Seeds from here on are for profiling, training and tuning; those below for evaluation."""
+_DAY_S = 1440.0
+_NOISE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a change costs. `window_s` is over what time the baselines' measurements are averaged."""
+
+    name: str
+    pauses: Pauses
+    window_s: float
+    restarts: bool
+
+
+RESTART = Costs("restarts of 5 to 8 s", STORM_PAUSES, 60.0, True)
+"""As published: whatever changes, the application restarts; metrics are averages over a minute."""
+HOT = Costs("Penstock's costs", Pauses(), 20.0, False)
+"""As measured on Spark: workers and stateless operators change while the application runs."""
+
+
+class Rebalancing:
+    """A world in which every change restarts all applications, changes of workers included (a Storm rebalance)."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._rng = np.random.default_rng((world.settings.seed, 2))
+
+    def requested(self) -> Configuration:
+        """The configuration last asked for."""
+        return self._world.requested()
+
+    def apply(self, target: Configuration, release: Sequence[str] = ()) -> tuple[Action, ...]:
+        """Go to `target` and restart."""
+        actions = self._world.apply(target, release)
+        pauses = self._world.settings.pauses
+        pause_s = pauses.restart_s + float(self._rng.uniform(-1.0, 1.0)) * pauses.jitter_s
+        for app in self._world.applications.values() if actions else ():
+            app.pause(None, self._world.now_s() + pause_s)
+        return actions
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One application under one of the published curves; `share` scales its range (1: up to its peak)."""
+
+    application: str
+    load: str
+    share: float = 1.0
+
+
+DURATIONS_S: Mapping[str, float] = {"stair": 1800.0, "step": 720.0, "square": 1800.0, "sine": 1800.0, "twitter": 1800.0}
+
+
+def peak_per_s(app: Application, objectives: Objectives | None = None) -> float:
+    """The highest load at which every operator at its greatest parallelism on all workers is correct."""
+    limits = objectives or Objectives()
+    topology = app.topology
+    ratios = {(name, down): cost.selectivity.get(down, 1.0) for name, cost in app.costs.items() for down in topology.downstream(name)}
+    rates = desired_inputs(topology, {name: app.share(name) for name in topology.sources}, ratios)
+    work = {name: (rates[name] or 0.0) / cost.rate_per_s for name, cost in app.costs.items()}
+    by_instance = max(seconds / topology.operator(name).max_parallelism for name, seconds in work.items())
+    by_worker = sum(work.values()) / app.cluster.slots(len(app.cluster.workers))
+    return min(limits.core_max / by_instance, limits.cpu_max / by_worker)
+
+
+def curve(setting: Setting, seed: int) -> Curve:
+    """The load of a setting; the seed decides its noise, and the bursts of the Twitter-like one."""
+    app = application(setting.application)
+    high = setting.share * peak_per_s(app)
+    low = high * app.low_per_s / app.high_per_s
+    # Chance must not lift a load beyond what the over-provisioned configuration carries.
+    return Clipped(Noisy(_shape(setting.load, low, high, seed), _NOISE, seed, 10.0), 0.0, high)
+
+
+def _shape(name: str, low: float, high: float, seed: int) -> Curve:
+    if name == "stair":
+        return Stair(low, high, DURATIONS_S["stair"])
+    if name == "step":
+        minutes = tuple(high if 1 <= minute < 6 else low for minute in range(12))
+        return Trace(tuple(60.0 * minute for minute in range(12)), minutes, 60.0)
+    if name == "square":
+        return Square(low, high, 600.0)
+    if name == "sine":
+        return Sine(low, high, 900.0)
+    bursts = Bursts(0.0, 0.3 * (high - low), 360.0, 120.0, seed)
+    return Sum((Diurnal(low, low + 0.8 * (high - low), _DAY_S), bursts))
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What ELYSIUM has learned before it is evaluated, by application."""
+
+    profiles: Mapping[str, ApplicationProfile]
+    forecasters: Mapping[str, Forecaster]
+    histories: Mapping[str, LoadHistory]
+
+
+@cache
+def profiled(name: str) -> tuple[ApplicationProfile, tuple[Observation, ...]]:
+    """The profiling phase: 30 minutes under a stair on the over-provisioned configuration, with a seed of its own."""
+    app = application(name)
+    observations = observe(Setting(name, "stair"), 1800.0, CALIBRATION)
+    return ApplicationProfile.train(app.topology, app.cluster, observations), observations
+
+
+def observe(setting: Setting, duration_s: float, seed: int) -> tuple[Observation, ...]:
+    """What is observed of an application in its over-provisioned configuration, as the metric store keeps it."""
+    app = application(setting.application)
+    topologies = {app.name: app.topology}
+    world = World(
+        [(app, curve(setting, seed))], app.cluster, largest(topologies, app.cluster), WorldSettings(seed, noise=0.02)
+    )
+    store = MemoryMetricStore()
+    while world.now_s() < duration_s:
+        world.sleep_until(world.now_s() + 10.0)
+        store.add(world.observe())
+    return store.window(0.0, duration_s)
+
+
+@cache
+def forecast_models(setting: Setting) -> tuple[Forecaster, LoadHistory]:
+    """The best forecaster for a load, learned from twelve earlier courses of it, and the hour before the run."""
+    length_s = DURATIONS_S[setting.load] if setting.load != "twitter" else _DAY_S
+    steps = 12 * round(length_s / 60.0)
+    past = curve(setting, CALIBRATION + 1)
+    values = tuple(fmean(past.rate_per_s(60.0 * step + second) for second in range(5, 60, 10)) for step in range(steps))
+    series = LoadSeries(-60.0 * steps, 60.0, values)
+    chosen = best(series, ForecastSettings(calendar=Calendar(_DAY_S)))
+    return chosen.forecaster, LoadHistory(60.0, -steps, values)
+
+
+def models(settings: Sequence[Setting], proactive: bool) -> Models:
+    """The models of these applications; forecasters only where they are needed."""
+    profiles = {setting.application: profiled(setting.application)[0] for setting in settings}
+    found = {setting.application: forecast_models(setting) for setting in settings} if proactive else {}
+    return Models(profiles, {n: f for n, (f, _) in found.items()}, {n: h for n, (_, h) in found.items()})
+
+
+def make_policy(text: str, settings: Sequence[Setting]) -> Policy[Any]:
+    """The policy of that name; ELYSIUM gets what it has learned in its profiling phase."""
+    made = policy(text)
+    if not isinstance(made, Elysium):
+        return made
+    learned = models(settings, made.mode == "proactive")
+    return made.with_models(learned.profiles, learned.forecasters, learned.histories)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Means over several runs; saved is in per cent of all nodes."""
+
+    degradation: float
+    saved: float
+    reconfigurations: float
+    runs: tuple[Measures, ...]
+
+
+def evaluate(settings: Sequence[Setting], policy_text: str, costs: Costs, seeds: int, period_s: float = 60.0) -> Outcome:
+    """Run a policy under the same settings with several seeds, assessing every `period_s`."""
+    made = make_policy(policy_text, settings)
+    runs = tuple(run(settings, made, costs, seed, period_s) for seed in range(seeds))
+    return Outcome(
+        fmean(one.throughput_degradation or 0.0 for one in runs),
+        fmean(one.nodes_saved or 0.0 for one in runs),
+        fmean(one.reconfigurations for one in runs),
+        runs,
+    )
+
+
+def run(
+    settings: Sequence[Setting], made: Policy[Any], costs: Costs, seed: int, period_s: float = 60.0
+) -> Measures:
+    """One run, from the smallest configuration on; a static policy starts with what it keeps.
+
+    No guard stands between the policy and the world, as in the publication.
+    """
+    apps = [application(setting.application) for setting in settings]
+    topologies, cluster = {app.name: app.topology for app in apps}, apps[0].cluster
+    start = largest(topologies, cluster) if isinstance(made, Static) else smallest(topologies, cluster)
+    world = World(
+        [(app, curve(setting, seed)) for app, setting in zip(apps, settings, strict=True)],
+        cluster,
+        start,
+        WorldSettings(seed, noise=0.02, pauses=costs.pauses),
+    )
+    actuator = Rebalancing(world) if costs.restarts else world
+    journal = MemoryJournal()
+    unguarded = LoopSettings(decide_every_s=period_s, cooldown_s=0.0, scale_down_after_s=0.0, settle_s=1e9)
+    loop = ControlLoop(
+        Plant(topologies, cluster, Objectives()), made, Ports(world, actuator, world, journal), unguarded
+    )
+    loop.begin({"application": "+".join(topologies), "seed": str(seed)})
+    loop.run(max(DURATIONS_S[setting.load] for setting in settings))
+    return measure(journal.entries())

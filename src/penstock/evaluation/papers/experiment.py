@@ -1,0 +1,28 @@
+"""What a reproduction of a published table or figure is."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One published figure beside ours; None where there is none. `note` says what must be known to compare them."""
+
+    case: str
+    published: float | None
+    ours: float | None
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values; fractions are rounded to six digits."""
+        return {key: round(value, 6) if isinstance(value, float) else value for key, value in asdict(self).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """The experiment behind one table or figure: `run(quick)` gives its rows; quick ones take less than 30 s."""
+
+    name: str
+    summary: str
+    run: Callable[[bool], list[Row]]

@@ -1,0 +1,155 @@
+"""Exact solution of any problem, with replication, a current deployment and bounds, by CP-SAT over numbers of replicas."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from penstock.placement.counts import CountVariables
+from penstock.placement.counts_metrics import CountMetrics
+from penstock.placement.counts_times import CountTimes
+from penstock.placement.downtime import downtime_terms
+from penstock.placement.evaluator import evaluator_of
+from penstock.placement.instance import Floats, Instance, Ints, instance_of, replica_counts
+from penstock.placement.objective import Objective, longest_ms, objective_of
+from penstock.placement.problem import Problem
+from penstock.placement.registry import Budget
+from penstock.placement.result import Answer
+from penstock.placement.scaling import Scale, Unit
+
+
+def solve_counts(problem: Problem, budget: Budget, start: Ints | None = None) -> Answer:
+    """The best deployment and a bound on all of them; `start` are counts to begin with."""
+    return _Model(problem).solve(budget, start)
+
+
+def solve_restricted(problem: Problem, budget: Budget) -> Answer:
+    """The best deployment in which every operator differs from the current one by at most one replica (rEDRP).
+
+    What is best among these need not be best of all, so the answer has no bound.
+    """
+    model = _Model(problem)
+    if not model.variables.is_hopeless:
+        model.restrict()
+    answer = model.solve(budget, None)
+    return replace(answer, bound=None, infeasible=False, method="restricted counts")
+
+
+class _Model:
+    """The CP-SAT model of one problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.instance: Instance = instance_of(problem)
+        self.objective: Objective = objective_of(problem)
+        self.variables = CountVariables(self.instance)
+        self.scale = self._scale()
+        if not self.variables.is_hopeless:
+            self.variables.build()
+            self._add_metrics()
+
+    def _scale(self) -> Scale:
+        objective, bounds = self.objective, self.problem.bounds
+        spread = objective.per_ms * longest_ms(self.instance, 1) + sum(
+            float(price.max()) for price in self._prices(objective.per_network, objective.per_cost)
+        )
+        spread += objective.per_log_loss * -float(self.instance.log_node.sum()) * self.instance.operators
+        spread += objective.per_cost * sum(
+            price * most for price, most in zip(self._replica_prices(), self.instance.most, strict=True)
+        )
+        bounded = [
+            (objective.per_ms, bounds.response_time_ms),
+            (objective.per_downtime_s, bounds.downtime_s),
+        ]
+        return Scale.of(spread, [(factor, bound) for factor, bound in bounded if factor > 0 and bound])
+
+    def _replica_prices(self) -> list[float]:
+        return [operator.cost * operator.resources for operator in self.problem.operators]
+
+    def _prices(self, per_network: float, per_cost: float) -> list[Floats]:
+        """What every stream costs on every link, network and money weighted as given."""
+        instance = self.instance
+        money = np.zeros_like(instance.delay_ms) if instance.link_cost is None else instance.link_cost
+        return [
+            per_network * volume * instance.network_factor + per_cost * rate * money
+            for volume, rate in zip(instance.volume, instance.rate, strict=True)
+        ]
+
+    def _add_metrics(self) -> None:
+        objective, bounds = self.objective, self.problem.bounds
+        metrics = CountMetrics(self.variables)
+        whole = Unit(self.scale.per_objective, 1)
+        terms: list[Any] = []
+        terms += metrics.streams(self._prices(objective.per_network, objective.per_cost), whole)
+        terms += metrics.replicas([objective.per_cost * price for price in self._replica_prices()], whole)
+        if objective.per_log_loss > 0:
+            terms += metrics.availability(Unit(objective.per_log_loss * self.scale.per_objective, 1))
+        metrics.add_bandwidths()
+        self._add_cost_bound(metrics)
+        times = CountTimes(self.variables, metrics)
+        unit = self.scale.unit(objective.per_ms, bounds.response_time_ms)
+        if unit is not None:
+            worst = longest_ms(self.instance, 1)
+            most = worst if bounds.response_time_ms is None else min(worst, bounds.response_time_ms)
+            terms.append(unit.weight * times.response(unit, most))
+        unit = self.scale.unit(objective.per_downtime_s, bounds.downtime_s)
+        changes = downtime_terms(self.instance)
+        if unit is not None and changes is not None:
+            terms.append(unit.weight * times.downtime(changes, unit, bounds.downtime_s))
+        self.variables.model.minimize(sum(terms))
+
+    def _add_cost_bound(self, metrics: CountMetrics) -> None:
+        bound = self.problem.bounds.cost
+        if bound is None:
+            return
+        unit = self.scale.unit(0.0, bound)
+        assert unit is not None
+        money = metrics.replicas(self._replica_prices(), unit) + metrics.streams(self._prices(0.0, 1.0), unit)
+        self.variables.model.add(sum(money) <= unit.steps(bound))
+
+    def restrict(self) -> None:
+        """Allow one replica more, one less, or one elsewhere, of every operator."""
+        assert self.problem.current is not None
+        model, on = self.variables.model, self.variables.on
+        for operator, row in enumerate(replica_counts(self.problem, self.problem.current)):
+            added, removed = [], []
+            for node, count in enumerate(row.tolist()):
+                added.append(on(operator, node, count + 1))
+                model.add(on(operator, node, count + 2) == 0)
+                if count:
+                    removed.append(1 - on(operator, node, count))
+                    model.add(on(operator, node, count - 1) == 1)
+            model.add(sum(added) <= 1)
+            model.add(sum(removed) <= 1)
+
+    def solve(self, budget: Budget, start: Ints | None) -> Answer:
+        from ortools.sat.python import cp_model
+
+        if self.variables.is_hopeless:
+            return Answer(infeasible=True, method="counts")
+        if start is None and self.problem.current is not None:
+            start = replica_counts(self.problem, self.problem.current)
+        if start is not None:
+            self.variables.hint(start)
+        solver = cp_model.CpSolver()
+        solver.parameters.max_time_in_seconds = max(0.01, budget.left_s)
+        solver.parameters.random_seed = budget.seed
+        solver.parameters.num_workers = _WORKERS
+        solver.parameters.interleave_search = _INTERLEAVE
+        # With several literals before one bound, CP-SAT 9.15 derives false ones here and calls solvable models unsolvable.
+        solver.parameters.auto_detect_greater_than_at_least_one_of = False
+        status = solver.solve(self.variables.model)
+        if status == cp_model.INFEASIBLE:
+            return Answer(infeasible=True, method="counts")
+        bound = solver.best_objective_bound / self.scale.per_objective + self.objective.constant
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return Answer(bound=None if status == cp_model.MODEL_INVALID else bound, method="counts")
+        counts = self.variables.counts(solver.value)
+        if not evaluator_of(self.problem).evaluate(counts).is_feasible:
+            # It keeps the constraints in whole numbers only.
+            return Answer(bound=bound, method="counts")
+        return Answer(self.instance.named_counts(counts), bound, method="counts")
+
+
+_WORKERS = 2
+_INTERLEAVE = False

@@ -1,0 +1,158 @@
+"""A number that no placement's objective is below, found without searching.
+
+Every operator is looked at by itself, on every node:
+
+- Its own costs, and those of its streams to pinned operators, are known. Of a stream between two operators that are not
+  pinned each end pays half, and pays as if its neighbours had the slots nearest to its node, the largest streams the
+  nearest ones (the bound of Gilmore and Lawler for quadratic assignment).
+- A path through it is no shorter than if every operator before and after it, by itself, were where that is best.
+
+Then all operators have to find slots: nodes have only so many, counted by the smallest demand. That is an assignment
+problem, and whoever sits farthest out says how long the longest path is at least.
+"""
+
+import heapq
+
+import numpy as np
+
+from penstock.placement.costs import is_separable
+from penstock.placement.heuristics.judge import is_hopeless
+from penstock.placement.heuristics.terrain import NeighbourSets, Terrain, stream_costs, terrain_of
+from penstock.placement.instance import Floats, Ints, instance_of
+from penstock.placement.problem import Problem
+
+_SLACK = 1e-9
+_MOST_NUMBERS = 20_000_000
+
+
+def lower_bound(problem: Problem, thorough: bool = True) -> float | None:
+    """The bound, or None if nothing is known about objectives of this kind.
+
+    Otherwise a quicker, weaker bound, for which all operators cost what the cheapest of them costs on a node. Both
+    take a time that grows with the square of the nodes; the thorough one solves an assignment problem in addition.
+    """
+    if not is_separable(problem) or is_hopeless(instance_of(problem)):
+        return None
+    terrain = terrain_of(problem)
+    if not len(terrain.free):
+        pinned = np.array([candidates[0] for candidates in terrain.instance.candidates])
+        return terrain.costs.objective(pinned) - _SLACK
+    slots = _slots(terrain)
+    costs, known = _least_costs(terrain, slots)
+    paths_ms = _least_paths_ms(terrain)[terrain.free] if terrain.per_ms else np.zeros_like(costs)
+    sweep = _swept(costs.min(axis=0), terrain.per_ms * paths_ms.min(axis=0), slots, len(terrain.free))
+    found = [sweep]
+    if thorough:
+        found.append(_assigned(costs, slots) + terrain.per_ms * _farthest(paths_ms.min(axis=0), slots, len(costs)))
+    return terrain.costs.constant + known + max(found) - _SLACK
+
+
+def _slots(terrain: Terrain) -> Ints:
+    """How many operators that are not pinned every node could take at most."""
+    instance, free = terrain.instance, terrain.free
+    room = instance.capacity.copy()
+    for operator in set(range(instance.operators)) - set(free.tolist()):
+        room[instance.candidates[operator][0]] -= instance.demand[operator]
+    smallest = int(instance.demand[free].min())
+    most = len(free)
+    return np.clip(room // smallest, 0, most) if smallest else np.full(instance.nodes, most)
+
+
+def _least_costs(terrain: Terrain, slots: Ints) -> tuple[Floats, float]:
+    """For every free operator (row) and node the least that it costs there, and the costs of what is pinned."""
+    instance, free = terrain.instance, terrain.free
+    fixed = np.setdiff1d(np.arange(instance.operators), free)
+    place = np.array([instance.candidates[operator][0] for operator in fixed], dtype=np.int64)
+    table = terrain.node[free].copy()
+    known = float(terrain.node[fixed, place].sum())
+    for cost in stream_costs(terrain.costs, 0.0) if terrain.per_ms else terrain.stream_costs:
+        sends = np.zeros((instance.operators, instance.operators))
+        np.add.at(sends, (instance.tails, instance.heads), cost.factors)
+        known += float((sends[np.ix_(fixed, fixed)] * cost.matrix[np.ix_(place, place)]).sum())
+        table += sends[np.ix_(free, fixed)] @ cost.matrix[:, place].T + sends[np.ix_(fixed, free)].T @ cost.matrix[place]
+        among = sends[np.ix_(free, free)]
+        if np.allclose(cost.matrix, cost.matrix.T):
+            table += 0.5 * _nearest(cost.matrix, slots, among + among.T)
+        else:
+            table += 0.5 * (_nearest(cost.matrix, slots, among) + _nearest(cost.matrix.T, slots, among.T))
+    return table, known
+
+
+def _nearest(matrix: Floats, slots: Ints, weights: Floats) -> Floats:
+    """For every operator and node the streams in its row of `weights` to the cheapest slots, largest to cheapest."""
+    most = int((weights > 0).sum(axis=1).max())
+    if not most:
+        return np.zeros((len(weights), len(matrix)))
+    others = np.repeat(slots[None, :], len(slots), axis=0)
+    np.fill_diagonal(others, np.maximum(slots - 1, 0))
+    order = np.argsort(matrix, axis=1, kind="stable")
+    offered = np.take_along_axis(others, order, axis=1)
+    offered[:, -1] += most
+    taken = np.clip(most - (np.cumsum(offered, axis=1) - offered), 0, offered)
+    nearest = np.repeat(np.take_along_axis(matrix, order, axis=1).ravel(), taken.ravel()).reshape(-1, most)
+    largest = -np.sort(-weights, axis=1)[:, :most]
+    return np.asarray(largest @ nearest.T)
+
+
+def _least_paths_ms(terrain: Terrain) -> Floats:
+    """For every operator and node the least length of the longest path through it there."""
+    instance = terrain.instance
+    own = np.where(np.isfinite(terrain.node), terrain.costs.execution_ms, np.inf)
+    ending = _reached_ms(instance.problem.order, own, terrain.before, instance.delay_ms)
+    beginning = _reached_ms(instance.problem.order[::-1], own, terrain.after, instance.delay_ms.T)
+    return np.where(np.isfinite(own), ending + beginning - np.where(np.isfinite(own), own, 0.0), np.inf)
+
+
+def _reached_ms(order: tuple[int, ...], own: Floats, sets: NeighbourSets, delay_ms: Floats) -> Floats:
+    """The least length of the longest path that ends with each operator on each node."""
+    length = own.copy()
+    onward: dict[bytes, Floats] = {}
+    for operator in order:
+        index = int(sets.of[operator])
+        if index < 0:
+            continue
+        latest = np.zeros(own.shape[1])
+        for other in sets.members[index]:
+            key = length[other].tobytes()
+            if key not in onward:
+                onward[key] = (length[other][:, None] + delay_ms).min(axis=0)
+            latest = np.maximum(latest, onward[key])
+        length[operator] += latest
+    return length
+
+
+def _swept(cost: Floats, path_cost: Floats, slots: Ints, count: int) -> float:
+    """The least sum of the `count` cheapest slots and the largest path cost among their nodes."""
+    best, total = np.inf, 0.0
+    taken: list[float] = []
+    for node in np.argsort(path_cost, kind="stable").tolist():
+        if not np.isfinite(cost[node] + path_cost[node]):
+            continue
+        for _ in range(int(slots[node])):
+            if len(taken) < count:
+                heapq.heappush(taken, -float(cost[node]))
+                total += float(cost[node])
+            elif cost[node] < -taken[0]:
+                total += float(cost[node]) + heapq.heapreplace(taken, -float(cost[node]))
+        if len(taken) == count:
+            best = min(best, total + float(path_cost[node]))
+    return best if np.isfinite(best) else -np.inf
+
+
+def _farthest(paths_ms: Floats, slots: Ints, count: int) -> float:
+    """The least that the longest path can be if `count` operators take the slots where paths are shortest."""
+    order = np.argsort(paths_ms, kind="stable")
+    enough = int(np.searchsorted(np.cumsum(slots[order]), count))
+    return float(paths_ms[order[min(enough, len(order) - 1)]])
+
+
+def _assigned(costs: Floats, slots: Ints) -> float:
+    """The least sum if every operator takes a slot of its own."""
+    if int(slots.sum()) * len(costs) > _MOST_NUMBERS:
+        return float(costs.min(axis=1).sum())
+    from scipy.optimize import linear_sum_assignment
+
+    table = np.repeat(costs, slots, axis=1)
+    out_of_reach = float(np.where(np.isfinite(table), np.abs(table), 0.0).sum()) + 1.0
+    rows, columns = linear_sum_assignment(np.where(np.isfinite(table), table, out_of_reach))
+    return float(table[rows, columns].sum())
