@@ -149,7 +149,8 @@ def _change(trial: Trial, at_work: Live, start: Configuration) -> None:
     end_s = at_work.clock.now_s() + trial.duration_s * (1.0 - len(trial.done()) / max(1, trial.changes))
     gap_s = max(0.5, trial.duration_s / max(1, trial.changes) - 6.0)
     for target in targets(trial, start):
-        if at_work.clock.now_s() > end_s and len(trial.done()) >= trial.changes:
+        done = sum(not change["failed"] for change in trial.done())
+        if at_work.clock.now_s() > end_s and done >= trial.changes:
             return
         _revive(trial, at_work)
         trial.aim(target)
@@ -282,7 +283,7 @@ def verify(trial: Trial) -> dict[str, Any]:
         "lost": sum(max(0, count - seen.get(key, (0, 0))[0]) for key, (count, _) in wanted.items()),
         "twice": sum(max(0, count - wanted.get(key, (0, 0))[0]) for key, (count, _) in seen.items()),
         "wrong_sums": sum(seen.get(key, (0, 0))[1] != total for key, (_, total) in wanted.items()),
-        "changes": len(done),
+        "changes": sum(not change["failed"] for change in done),
         "actions": sum(levels.values()),
         "levels": dict(levels),
         "failed_changes": [change["failed"] for change in done if change["failed"]],

@@ -106,7 +106,7 @@ def worlds(draw: st.DrawFn, cluster: Cluster) -> WorldSettings:
     failing = st.tuples(st.integers(0, 200).map(float), st.sampled_from([w.name for w in cluster.workers]))
     return WorldSettings(
         seed=draw(st.integers(0, 99)),
-        step_s=draw(one_of(2.0, 1.0, 5.0, 3.0)),
+        step_s=draw(one_of(2.5, 5.0, 3.0)),
         stochastic=draw(st.booleans()),
         dispatch=draw(one_of("shortest-queue", "hashed")),
         queue_limit=draw(one_of(None, None, 0.0, 100.0, 5000.0)),

@@ -1,7 +1,17 @@
 """Shared mathematics: pure functions of numbers, topologies and observations."""
 
+from penstock.analysis.benefit import (
+    Space,
+    benefit_score,
+    bootstrap_set,
+    resource_ratio,
+    score_threshold,
+    transferred_samples,
+)
+from penstock.analysis.change import has_changed
 from penstock.analysis.critical_path import CriticalPath, critical_path
 from penstock.analysis.etp import OperatorFlow, congested, effective_throughput, with_one_more
+from penstock.analysis.gaussian_process import GaussianProcess, expected_improvement, fit_gaussian_process
 from penstock.analysis.importance import (
     centrality,
     descendants,
@@ -10,6 +20,7 @@ from penstock.analysis.importance import (
     nearness_to_sources,
 )
 from penstock.analysis.jackson import Station, fewest_servers, network_sojourn_s
+from penstock.analysis.lattice import best_of_lattice
 from penstock.analysis.markov import stationary_distribution, transition_matrix
 from penstock.analysis.percentiles import weighted_percentiles
 from penstock.analysis.queueing import Queue, erlang_b, erlang_c
@@ -31,12 +42,17 @@ from penstock.analysis.segments import make_up_for_limits
 __all__ = [
     "ApplicationRates",
     "CriticalPath",
+    "GaussianProcess",
     "OperatorFlow",
     "OperatorRates",
     "Queue",
     "ScalabilityLaw",
+    "Space",
     "Station",
     "application_rates",
+    "benefit_score",
+    "best_of_lattice",
+    "bootstrap_set",
     "centrality",
     "congested",
     "critical_path",
@@ -45,8 +61,11 @@ __all__ = [
     "effective_throughput",
     "erlang_b",
     "erlang_c",
+    "expected_improvement",
     "fewest_servers",
+    "fit_gaussian_process",
     "fit_scalability",
+    "has_changed",
     "link_load",
     "make_up_for_limits",
     "nearness_to_sinks",
@@ -54,10 +73,13 @@ __all__ = [
     "network_sojourn_s",
     "newest",
     "recent",
+    "resource_ratio",
+    "score_threshold",
     "segment_busy_s",
     "selectivities",
     "source_inputs",
     "stationary_distribution",
+    "transferred_samples",
     "transition_matrix",
     "weighted_mean",
     "weighted_percentiles",

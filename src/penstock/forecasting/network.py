@@ -76,6 +76,7 @@ def train_network(series: LoadSeries, settings: ForecastSettings) -> LoadNetwork
     """Learn from the whole series, from the settings' seed; raises `UsageError` when it is too short."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPRegressor
+    from threadpoolctl import threadpool_limits
 
     past, at_s, future = lagged(series, settings.lags, settings.steps)
     if len(past) < 2 * _HIDDEN:
@@ -95,7 +96,8 @@ def train_network(series: LoadSeries, settings: ForecastSettings) -> LoadNetwork
         max_iter=300,
         random_state=settings.seed,
     )
-    with warnings.catch_warnings():
+    # On matrices this small, threads of the linear algebra library take many times as long as one.
+    with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(_inputs(past, at_s, settings.calendar, (low, high)), (future - low) / (high - low))
     layers = [

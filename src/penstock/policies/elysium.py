@@ -64,6 +64,7 @@ class Elysium:
     cpu_max: float | None = None
     drain_s: float = 60.0
     tolerance: float = 0.05
+    noise: float = 0.1
     plain: bool = False
     step_s: float = 60.0
     max_error: float = 0.25
@@ -99,7 +100,7 @@ class Elysium:
         later_s = memory.senses.next_assessment_s(view.now_s, self.assessment_period_s)
         if later_s is not None:
             return Keep(f"the next assessment is at {later_s:.0f} s"), memory
-        sources = arriving(view, self.window_s, peak=not self.plain)
+        sources = arriving(view, self.window_s, None if self.plain else self.noise)
         if not sources:
             return Keep("no input rate is known yet"), memory
         notes: dict[str, str] = {}

@@ -56,8 +56,10 @@ class Senses:
         return self.paused_s.get(application, 0.0) / self.changes if self.changes else 0.0
 
 
-def arriving(view: View, window_s: float, peak: bool) -> dict[str, dict[str, float | None]]:
-    """What arrives at each source: the mean over the newest `window_s`, raised to its highest total if `peak`.
+def arriving(view: View, window_s: float, noise: float | None = None) -> dict[str, dict[str, float | None]]:
+    """What arrives at each source: the mean over the newest `window_s`.
+
+    With `noise` it is the highest load in that time, if that is above the mean by more than this share.
 
     Applications of which nothing is known are missing.
     """
@@ -67,8 +69,9 @@ def arriving(view: View, window_s: float, peak: bool) -> dict[str, dict[str, flo
         sources = _sources(topology, observations)
         if all(rate is None for rate in sources.values()):
             continue
-        highest = max(total_per_s(_sources(topology, (o,))) for o in observations) if peak else None
-        found[name] = sources if highest is None else scaled_to(sources, highest)
+        highest = max(total_per_s(_sources(topology, (o,))) for o in observations)
+        jumped = noise is not None and highest > (1.0 + noise) * total_per_s(sources)
+        found[name] = scaled_to(sources, highest) if jumped else sources
     return found
 
 
@@ -137,7 +140,7 @@ def assess(view: View, senses: Senses, thresholds: Thresholds, period_s: float, 
     later_s = senses.next_assessment_s(view.now_s, period_s)
     if later_s is not None:
         return Keep(f"the next assessment is at {later_s:.0f} s")
-    sources = arriving(view, window_s, peak=False)
+    sources = arriving(view, window_s)
     if not sources:
         return Keep("no input rate is known yet")
     profiles = {name: senses.learned.profile(topology) for name, topology in view.topologies.items()}

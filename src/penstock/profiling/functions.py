@@ -139,6 +139,7 @@ def network(x: Floats, y: Floats, seed: int = 0) -> TanhNetwork | Line:
     """The 1-3-1 network of ELYSIUM, trained from the given seed; a line where the samples do not vary."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPRegressor
+    from threadpoolctl import threadpool_limits
 
     x_range, y_range = (float(x.min()), float(x.max())), (float(y.min()), float(y.max()))
     if min(x_range[1] - x_range[0], y_range[1] - y_range[0]) <= 0:
@@ -152,7 +153,8 @@ def network(x: Floats, y: Floats, seed: int = 0) -> TanhNetwork | Line:
         tol=1e-7,
         random_state=seed,
     )
-    with warnings.catch_warnings():
+    # On matrices this small, threads of the linear algebra library take thirty times as long as one.
+    with warnings.catch_warnings(), threadpool_limits(limits=1):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(_to_unit(x, x_range)[:, None], _to_unit(y, y_range))
     hidden = zip(model.coefs_[0][0], model.intercepts_[0], model.coefs_[1][:, 0], strict=True)

@@ -47,7 +47,9 @@ def test_a_tighter_target_needs_more() -> None:
 
 
 def test_a_target_that_cannot_be_met_uses_all_that_bounds_allow() -> None:
-    assert asked(Drs(), view(42.0, (1, 1, 1), target_s=0.1)) == (16, 16, 16)
+    first, *others = asked(Drs(), view(42.0, (1, 1, 1), target_s=0.1))
+    assert others == [16, 16]
+    assert first > 10, "until a further one saves nothing that could be reckoned"
 
 
 def test_measured_latency_calibrates_the_model() -> None:

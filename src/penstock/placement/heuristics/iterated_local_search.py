@@ -24,7 +24,7 @@ from penstock.placement.result import Answer
 
 _METHOD = "iterated local search"
 
-_PATIENCE = 12
+_PATIENCE = 8
 """Descents in a row without a better placement after which the search ends."""
 
 _MOST_DESCENTS = 60

@@ -1,0 +1,151 @@
+"""The experiments of "Self-adaptive processing graph with operator fission": Table 2 and the parameters of section 4.5.
+
+As published, replicas come and go at once, and what overflows a queue is shed; how long queues were is not said, here
+they hold `QUEUE` events each (assumed). "Penstock's actions" are its own instead: durable queues, new workers that take
+four seconds to start, and a mid term that does not overshoot.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.analysis import desired_inputs
+from penstock.control import ControlLoop, LoopSettings, Plant, Ports
+from penstock.evaluation.papers.experiment import Experiment, Row
+from penstock.model import Cluster, Configuration, Objectives
+from penstock.policies import Fission
+from penstock.simulation import World, WorldSettings
+from penstock.stores import MemoryJournal
+from penstock.workloads import Application, Curve, application, news_like, twitter_like
+
+QUEUE = 5_000
+SHORT_QUEUE = 1_000
+_CLUSTER = Cluster.homogeneous(64, 4)
+_LOOP = LoopSettings(
+    observe_every_s=1.0, decide_every_s=1.0, window_s=10.0, cooldown_s=0.0, scale_down_after_s=0.0, settle_s=1e9
+)
+"""Windows of a second, and nothing between the policy and the cluster."""
+PUBLISHED = Fission(bounded=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One row of Table 2: events processed by SS1, SS3, the elastic run and SS2."""
+
+    number: int
+    minutes: int
+    ss1: int
+    ss3: int
+    elastic: int
+    ss2: int
+
+    @property
+    def app(self) -> Application:
+        """The application."""
+        return application(f"fission-{self.number}")
+
+    @property
+    def curve(self) -> Curve:
+        """Its load: tweets for applications 1 and 2, news phrases for application 3."""
+        make = news_like if self.number == 3 else twitter_like
+        return make(self.app.low_per_s, self.app.high_per_s, 60.0 * self.minutes)
+
+    @property
+    def name(self) -> str:
+        """How the table calls it."""
+        return f"App {self.number} {self.minutes} min"
+
+
+TABLE_2 = (
+    Case(1, 10, 63_918, 144_007, 185_353, 187_333),
+    Case(1, 60, 380_704, 873_099, 1_119_554, 1_224_341),
+    Case(2, 10, 90_867, 139_947, 186_843, 187_660),
+    Case(2, 60, 534_875, 852_410, 1_096_732, 1_112_899),
+    Case(3, 10, 84_575, 227_031, 329_574, 382_713),
+)
+PARAMETERS: Mapping[str, tuple[Fission, float, float]] = {
+    "default": (PUBLISHED, 1.1, 13.8),
+    "R' = 8": (Fission(bounded=False, r_mid=8), 0.8, 9.7),
+    "upper threshold 0.8": (Fission(bounded=False, upper=0.8), 0.6, 1.4),
+    "short term only": (Fission(bounded=False, mid_term=False), 2.5, 16.4),
+}
+"""Policy, published loss of application 1 and of application 3 in per cent."""
+
+
+def replicas_without_queues(case: Case) -> dict[str, int]:
+    """SS2: the fewest replicas of each operator that handle the peak of the load."""
+    app = case.app
+    peak = max(case.curve.rate_per_s(float(at_s)) for at_s in range(60 * case.minutes))
+    ratios = {(s.upstream, s.downstream): app.costs[s.upstream].selectivity[s.downstream] for s in app.topology.streams}
+    rates = desired_inputs(app.topology, {name: peak * app.share(name) for name in app.topology.sources}, ratios)
+    return {name: max(1, math.ceil((rate or 0.0) / app.costs[name].rate_per_s)) for name, rate in rates.items()}
+
+
+def no_replicas(case: Case) -> dict[str, int]:
+    """SS1."""
+    return dict.fromkeys(case.app.topology.names, 1)
+
+
+def half_the_replicas(case: Case) -> dict[str, int]:
+    """SS3: half of SS2, rounded up."""
+    return {name: math.ceil(count / 2) for name, count in replicas_without_queues(case).items()}
+
+
+def processed(case: Case, policy: Fission | None, replicas: Mapping[str, int], settings: WorldSettings) -> float:
+    """Events processed by the end of the run: under `policy`, or, without one, by just these replicas."""
+    app = case.app
+    fixed = Configuration({app.name: dict(replicas)}, len(_CLUSTER.workers))
+    topologies = {app.name: app.topology}
+    start = fixed if policy is None else fixed.fitted(topologies, _CLUSTER)
+    world = World([(app, case.curve)], _CLUSTER, start, settings)
+    if policy is None:
+        world.sleep_until(60.0 * case.minutes)
+    else:
+        plant = Plant(topologies, _CLUSTER, Objectives())
+        loop = ControlLoop(plant, policy, Ports(world, world, world, MemoryJournal()), _LOOP)
+        loop.run(60.0 * case.minutes)
+    return world.applications[app.name].completed
+
+
+def _shedding(queue: int = QUEUE) -> WorldSettings:
+    return WorldSettings(step_s=0.5, queue_limit=queue, start_up_s=0.0)
+
+
+def table_2(quick: bool) -> list[Row]:
+    """Events processed, and what share of SS2's the elastic run reaches; quick: the runs of ten minutes."""
+    rows = []
+    for case in (case for case in TABLE_2 if case.minutes == 10 or not quick):
+        ss2 = processed(case, None, replicas_without_queues(case), _shedding())
+        elastic = processed(case, PUBLISHED, no_replicas(case), _shedding())
+        own = processed(case, Fission(), no_replicas(case), WorldSettings(step_s=0.5))
+        fixed = {
+            "SS1": (case.ss1, processed(case, None, no_replicas(case), _shedding())),
+            "SS3": (case.ss3, processed(case, None, half_the_replicas(case), _shedding())),
+            "elastic": (case.elastic, elastic),
+            "SS2": (case.ss2, ss2),
+        }
+        rows += [Row(f"{case.name} {name} events", theirs, round(ours)) for name, (theirs, ours) in fixed.items()]
+        share = 100.0 * case.elastic / case.ss2
+        rows.append(Row(f"{case.name} elastic % of SS2", round(share, 1), 100.0 * elastic / ss2, f"queues of {QUEUE}"))
+        rows.append(Row(f"{case.name} Penstock's actions % of SS2", round(share, 1), 100.0 * own / ss2, "above 99.5"))
+    return rows
+
+
+def parameters(quick: bool) -> list[Row]:
+    """Loss against SS2 with other parameters; quick or not, it is the runs of ten minutes that were published."""
+    rows = []
+    for case, queue in ((TABLE_2[0], QUEUE), (TABLE_2[0], SHORT_QUEUE), (TABLE_2[4], QUEUE)):
+        note = f"queues of {queue} events"
+        if (case.number, queue) == (1, SHORT_QUEUE):
+            note += ", so that application 1 loses anything at all"
+        most = processed(case, None, replicas_without_queues(case), _shedding(queue))
+        for name, (policy, first, third) in PARAMETERS.items():
+            loss = 100.0 * (1.0 - processed(case, policy, no_replicas(case), _shedding(queue)) / most)
+            rows.append(Row(f"App {case.number} {name}: % lost", first if case.number == 1 else third, loss, note))
+    return rows
+
+
+EXPERIMENTS = (
+    Experiment("fission-table-2", "events processed without replicas, elastically and with all replicas", table_2),
+    Experiment("fission-parameters", "loss of events with other replicas, thresholds and analysers", parameters),
+)

@@ -1,0 +1,362 @@
+"""AuTraScale: throughput first, then Bayesian optimisation of latency and resources, carried over between rates."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from penstock.analysis import (
+    ApplicationRates,
+    Space,
+    application_rates,
+    benefit_score,
+    bootstrap_set,
+    desired_inputs,
+    has_changed,
+    newest,
+    recent,
+    score_threshold,
+    selectivities,
+    source_inputs,
+    weighted_mean,
+)
+from penstock.errors import UsageError
+from penstock.model import Decision, Keep, Observation, Reconfigure, Topology, View, diff
+from penstock.policies.autrascale_memory import (
+    AutraScaleMemory,
+    Course,
+    RateModel,
+    Sample,
+    Trial,
+    Vector,
+    is_about,
+    with_model,
+)
+from penstock.policies.autrascale_search import carried_over, fits, most_promising, scored, with_predictions
+from penstock.policies.sizing import on_fewest_workers
+
+_DRAINING = 4
+"""A sample is judged after so many running times at the latest, whether its backlog is gone or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """One application as it is now: what runs, what it did in the last window, and what is known of other rates."""
+
+    view: View
+    topology: Topology
+    running: Vector
+    lately: ApplicationRates
+    seen: tuple[Observation, ...]
+    models: tuple[RateModel, ...]
+    input_per_s: float
+    throughput_per_s: float
+    latency_s: float | None
+
+    @property
+    def now_s(self) -> float:
+        return self.view.now_s
+
+    @property
+    def target_s(self) -> float:
+        return self.view.objectives.latency_target_s
+
+    def space(self, base: Vector) -> Space:
+        return Space(base, tuple(operator.max_parallelism for operator in self.topology.operators))
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Where an application goes next, why, and what it has learned for good."""
+
+    course: Course
+    because: str
+    model: RateModel | None = None
+    is_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AutraScale:
+    """Finds, by trying, the least parallelism that keeps up and meets the latency target.
+
+    1. Throughput: every operator gets what its input needs over the true rate of an instance (equation 3), at most
+       `utilisation` busy, again and again until a recommendation was tried already. Of all that was tried, the one with
+       the fewest instances among those within `tolerance` of the best throughput is the base k'.
+    2. If the base meets the target that is all. Otherwise a Gaussian process learns the benefit score (equation 4,
+       weight `alpha`) of `uniform` samples with equal parallelism and of one per operator with the most it may have;
+       then expected improvement with `xi` proposes what to try next, from k' up to the bounds, until the target is met
+       with a score that allows `over_allocation` (equation 9), or `iterations` were made.
+    3. When the input rate changes the throughput step is made again, and the model of the nearest rate is carried over:
+       a process learns the difference at the samples of the new rate (Algorithm 2), until there are as many of these
+       as a bootstrap would have. For a rate that is known already, what was settled on then is taken at once.
+
+    The rate has changed when the last `rate_windows` observations all lie on the same side of the rate that is fitted,
+    by more than the share `rate_tolerance`. A decision is made every `interval_s`; what was asked for runs for
+    `running_s` before it is judged by its last `window_s`, longer while a backlog is being worked off. When a settled
+    application misses its target, or throughput, in `rate_windows` decisions in a row, it starts again from step 1.
+    `seed` decides what is drawn. Where no latency is measured only throughput counts.
+    """
+
+    utilisation: float = 0.8
+    tolerance: float = 0.05
+    alpha: float = 0.8
+    over_allocation: float = 1.0
+    xi: float = 0.01
+    uniform: int = 4
+    iterations: int = 20
+    interval_s: float = 10.0
+    running_s: float = 60.0
+    window_s: float = 30.0
+    rate_tolerance: float = 0.1
+    rate_windows: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.utilisation <= 1:
+            raise UsageError(f"AuTraScale needs a utilisation above 0 and at most 1, not {self.utilisation:g}.")
+        if not (0 <= self.alpha <= 1 and 0 <= self.tolerance < 1):
+            raise UsageError("AuTraScale needs an alpha between 0 and 1 and a tolerance of at least 0 and below 1.")
+        if min(self.over_allocation, self.xi, self.rate_tolerance, self.seed) < 0:
+            raise UsageError("AuTraScale needs over_allocation, xi, rate_tolerance and seed of at least 0.")
+        if min(self.uniform, self.iterations, self.rate_windows) < 1:
+            raise UsageError("AuTraScale needs uniform, iterations and rate_windows of at least 1.")
+        if min(self.interval_s, self.running_s, self.window_s) <= 0:
+            raise UsageError("AuTraScale needs interval_s, running_s and window_s above 0.")
+
+    def start(self) -> AutraScaleMemory:
+        """Nothing is known."""
+        return AutraScaleMemory()
+
+    def decide(self, view: View, memory: AutraScaleMemory) -> tuple[Decision, AutraScaleMemory]:
+        """Let every application take its next step, if it is time."""
+        if memory.evaluated_s is not None and view.now_s < memory.evaluated_s + self.interval_s - 1e-3:
+            return Keep("the policy interval is not over"), memory
+        library = dict(memory.library)
+        parallelism = dict(view.requested.parallelism)
+        turns: dict[str, _Turn] = {}
+        for name, topology in view.topologies.items():
+            models = library.get(name, ())
+            turn = turns[name] = self._turn(view, topology, self._noticed(view, topology, memory), models)
+            if turn.model is not None:
+                library[name] = with_model(models, turn.model, self.rate_tolerance)
+            if turn.course.wanted is not None:
+                parallelism[name] = dict(zip(topology.names, turn.course.wanted, strict=True))
+        memory = AutraScaleMemory(view.now_s, {name: turn.course for name, turn in turns.items()}, library)
+        target = on_fewest_workers(view, parallelism)
+        several = len(turns) > 1
+        because = "; ".join(f"{name}: {turn.because}" if several else turn.because for name, turn in turns.items())
+        if not any(turn.is_known for turn in turns.values()) or not diff(view.requested, target):
+            return Keep(because), memory
+        return Reconfigure(target, because), memory
+
+    def _noticed(self, view: View, topology: Topology, memory: AutraScaleMemory) -> Course:
+        """The course, with note taken of whether what was asked for is requested by now, or no longer is."""
+        course = memory.courses.get(topology.name, Course())
+        if course.wanted is None or course.asked_s is None:
+            return course
+        granted = _running(view, topology) == course.wanted
+        if granted and course.began_s is None:
+            # It was granted after the previous evaluation at the earliest.
+            return replace(course, began_s=memory.evaluated_s)
+        held = course.began_s is None and view.now_s < course.asked_s + self.running_s
+        if granted or held:
+            return course
+        refused = (*course.refused, course.wanted)
+        return replace(course, refused=refused, wanted=None, asked_s=None, began_s=view.now_s)
+
+    def _turn(self, view: View, topology: Topology, course: Course, models: tuple[RateModel, ...]) -> _Turn:
+        """Wait for what is under way, or judge it and go on."""
+        if course.wanted is not None and course.began_s is None:
+            return _Turn(course, "what was asked for is held back")
+        since_s = None
+        if course.began_s is not None:
+            if view.now_s < course.began_s + self.running_s - 1e-3:
+                return _Turn(course, f"what runs is judged after {self.running_s:g} s")
+            since_s = course.began_s + self.running_s / 2
+        scene = _scene(view, topology, newest(recent(view.observations, since_s), self.window_s), models)
+        if scene is None:
+            return _Turn(course, "input or throughput is not known yet", is_known=bool(course.rates))
+        course = replace(course, rates={**course.rates, **_rates(scene)})
+        patient = course.began_s is not None and view.now_s < course.began_s + _DRAINING * self.running_s
+        if patient and _drains(scene):
+            return _Turn(course, "a backlog is being worked off")
+        return self._step(scene, course)
+
+    def _step(self, scene: _Scene, course: Course) -> _Turn:
+        if self._is_new_rate(scene, course):
+            return self._begin(scene, course)
+        if course.phase == "throughput":
+            return self._throughput(scene, course)
+        return self._watched(scene, course) if course.phase == "settled" else self._judged(scene, course)
+
+    def _is_new_rate(self, scene: _Scene, course: Course) -> bool:
+        if course.rate_per_s is None:
+            return True
+        seen = (o.applications.get(scene.topology.name) for o in scene.view.observations)
+        rates = [a.input_per_s for a in seen if a is not None and a.input_per_s is not None]
+        return has_changed(rates, course.rate_per_s, self.rate_tolerance, self.rate_windows)
+
+    def _begin(self, scene: _Scene, course: Course) -> _Turn:
+        """Fit a new rate: one that is known at once, another from the throughput step on."""
+        fresh = Course(rate_per_s=scene.input_per_s, rates=course.rates, began_s=course.began_s)
+        known = next((m for m in scene.models if is_about(scene.input_per_s, m.rate_per_s, self.rate_tolerance)), None)
+        if known is None:
+            return self._throughput(scene, fresh)
+        fresh = replace(fresh, phase="search", base=known.base, samples=known.samples, rate_per_s=known.rate_per_s)
+        return self._asked(scene, fresh, known.settled, f"{known.rate_per_s:.0f} events/s are known from before")
+
+    def _asked(self, scene: _Scene, course: Course, wanted: Vector, because: str) -> _Turn:
+        """Ask for a parallelism; what runs already is judged at the next evaluation."""
+        began_s = scene.now_s - self.running_s if wanted == scene.running else None
+        return _Turn(replace(course, wanted=wanted, asked_s=scene.now_s, began_s=began_s), because)
+
+    def _throughput(self, scene: _Scene, course: Course) -> _Turn:
+        """One iteration of the throughput step."""
+        wanted = self._recommended(scene, course)
+        if wanted is None:
+            return _Turn(course, "the rate of some operator's instances is not known yet")
+        trials = (*course.trials, Trial(scene.running, scene.throughput_per_s))
+        course = replace(course, trials=trials)
+        tried = {trial.parallelism for trial in trials}
+        if wanted not in tried and wanted not in course.refused and not self._suffices(scene, wanted):
+            course = replace(course, iterations=course.iterations + 1)
+            return self._asked(scene, course, wanted, f"throughput, step {course.iterations}: {_words(scene, wanted)}")
+        best = (1 - self.tolerance) * max(trial.throughput_per_s for trial in trials)
+        base = min((t.parallelism for t in trials if t.throughput_per_s >= best), key=sum)
+        course = replace(course, phase="base", base=base, iterations=0)
+        return self._asked(scene, course, base, f"throughput needs {_words(scene, base)}")
+
+    def _suffices(self, scene: _Scene, wanted: Vector) -> bool:
+        """Whether what runs keeps up with no more instances than are recommended."""
+        keeps_up = scene.throughput_per_s >= (1 - self.tolerance) * scene.input_per_s
+        return keeps_up and self.utilisation == 1 and sum(scene.running) <= sum(wanted)
+
+    def _recommended(self, scene: _Scene, course: Course) -> Vector | None:
+        """Equation 3 by the inputs that the sources bring; None while a rate that is needed is not known."""
+        topology = scene.topology
+        ratios = selectivities(topology, scene.view.observations)
+        desired = desired_inputs(topology, source_inputs(topology, scene.lately), ratios)
+        wanted = []
+        for operator, running in zip(topology.operators, scene.running, strict=True):
+            arriving, rate = desired[operator.name], course.rates.get(operator.name)
+            if arriving == 0:
+                wanted.append(operator.clip(1))
+            elif arriving is None or not rate:
+                wanted.append(running)
+            else:
+                wanted.append(operator.clip(math.ceil(arriving / (rate * self.utilisation) - 1e-9)))
+        return tuple(wanted) if course.rates or scene.input_per_s == 0 else None
+
+    def _judged(self, scene: _Scene, course: Course) -> _Turn:
+        """Take what runs as a sample, and settle on it or try another."""
+        base = course.base
+        if base is None or scene.latency_s is None:
+            return self._settled(scene, course, "no latency is measured, so only throughput counts")
+        keeps_up = scene.throughput_per_s >= (1 - self.tolerance) * scene.input_per_s
+        sample = Sample(scene.running, scene.latency_s if keeps_up else None)
+        others = tuple(s for s in course.samples if s.parallelism != scene.running)
+        course = replace(course, samples=(*others, sample))
+        if course.phase == "base" and not keeps_up:
+            return self._settled(scene, course, "more than this cannot be handled, whatever the latency")
+        if self._is_good(scene, base, sample):
+            return self._settled(scene, course, f"{scene.latency_s:.3g} s are within the target")
+        return self._next(scene, course, base)
+
+    def _is_good(self, scene: _Scene, base: Vector, sample: Sample) -> bool:
+        if sample.latency_s is None or sample.latency_s > scene.target_s:
+            return False
+        score = benefit_score(sample.parallelism, base, sample.latency_s, scene.target_s, self.alpha)
+        return score >= score_threshold(self.alpha, self.over_allocation) - 1e-9
+
+    def _next(self, scene: _Scene, course: Course, base: Vector) -> _Turn:
+        """The next sample: of the bootstrap set where nothing is known, else the most promising one."""
+        queue = course.queue
+        if course.phase == "base" and carried_over(scene.models, scene.input_per_s) is None:
+            queue = bootstrap_set(scene.space(base), self.uniform)
+        queue = tuple(v for v in queue if course.is_open(v) and fits(scene.view, scene.topology)(np.array([v]))[0])
+        if queue:
+            left = "the last one" if len(queue) == 1 else f"{len(queue)} left"
+            course = replace(course, phase="bootstrap", queue=queue[1:])
+            return self._asked(scene, course, queue[0], f"a sample to begin with ({left}): {_words(scene, queue[0])}")
+        found = self._most_promising(scene, course, base) if course.iterations < self.iterations else None
+        if found is None:
+            return self._given_up(scene, course, base)
+        course = replace(course, phase="search", queue=(), iterations=course.iterations + 1)
+        return self._asked(scene, course, found, f"search, step {course.iterations}: {_words(scene, found)}")
+
+    def _most_promising(self, scene: _Scene, course: Course, base: Vector) -> Vector | None:
+        space = scene.space(base)
+        objective = (scene.target_s, self.alpha)
+        samples = scored(course.samples, base, *objective)
+        source = carried_over(scene.models, scene.input_per_s)
+        if source is not None and len(samples) < len(bootstrap_set(space, self.uniform)):
+            samples = with_predictions(samples, space, source, self.uniform, objective)
+        closed = [*(sample.parallelism for sample in course.samples), *course.refused]
+        luck = (self.xi, self.seed + course.iterations)
+        return most_promising(space, samples, closed, fits(scene.view, scene.topology), luck)
+
+    def _given_up(self, scene: _Scene, course: Course, base: Vector) -> _Turn:
+        """Settle on the best sample: of those within the target, if there are any, the one of the highest score."""
+        values = dict(scored(course.samples, base, scene.target_s, self.alpha))
+        within = [s.parallelism for s in course.samples if s.latency_s is not None and s.latency_s <= scene.target_s]
+        best = max(within or values, key=values.__getitem__)
+        turn = self._asked(scene, course, best, f"the best that was found: {_words(scene, best)}")
+        course = replace(turn.course, phase="settled", queue=(), misses=0)
+        return _Turn(course, turn.because, RateModel(_rate(scene, course), base, course.samples, best))
+
+    def _settled(self, scene: _Scene, course: Course, because: str) -> _Turn:
+        rest = replace(course, phase="settled", wanted=None, asked_s=None, began_s=None, queue=(), misses=0)
+        base = course.base or scene.running
+        return _Turn(rest, because, RateModel(_rate(scene, course), base, course.samples, scene.running))
+
+    def _watched(self, scene: _Scene, course: Course) -> _Turn:
+        """Start again when a settled application is no longer as it should be."""
+        was_s = course.latency_s(scene.running)
+        if was_s is None:
+            return _Turn(replace(course, misses=0), "settled")
+        late = scene.latency_s is not None and scene.latency_s > max(scene.target_s, (1 + self.rate_tolerance) * was_s)
+        slow = scene.throughput_per_s < (1 - self.tolerance) * scene.input_per_s
+        if not late and not slow:
+            return _Turn(replace(course, misses=0), "settled")
+        if course.misses + 1 < self.rate_windows:
+            return _Turn(replace(course, misses=course.misses + 1), "settled, but not as it should be")
+        return self._throughput(scene, Course(rate_per_s=scene.input_per_s, rates=course.rates))
+
+
+def _scene(
+    view: View, topology: Topology, seen: tuple[Observation, ...], models: tuple[RateModel, ...]
+) -> _Scene | None:
+    """None while input or throughput are not known."""
+    lately = application_rates(topology, seen)
+    if lately.input_per_s is None or lately.throughput_per_s is None:
+        return None
+    applications = [o.applications[topology.name] for o in seen if topology.name in o.applications]
+    latency_s = weighted_mean((a.latency.mean_s, a.completed) for a in applications if a.latency is not None)
+    running = _running(view, topology)
+    rates = (lately.input_per_s, lately.throughput_per_s)
+    return _Scene(view, topology, running, lately, seen, models, *rates, latency_s)
+
+
+def _running(view: View, topology: Topology) -> Vector:
+    requested = view.requested.parallelism[topology.name]
+    return tuple(requested[name] for name in topology.names)
+
+
+def _rates(scene: _Scene) -> dict[str, float]:
+    """What an instance of each operator handles, where that was seen."""
+    return {name: rate for name, o in scene.lately.operators.items() if (rate := o.rate_per_s)}
+
+
+def _rate(scene: _Scene, course: Course) -> float:
+    return scene.input_per_s if course.rate_per_s is None else course.rate_per_s
+
+
+def _drains(scene: _Scene) -> bool:
+    """Whether more waits than the target allows for, and it is getting less."""
+    seen = [o.applications.get(scene.topology.name) for o in scene.seen]
+    waiting = [a.backlog for a in seen if a is not None and a.backlog is not None]
+    return len(waiting) > 1 and waiting[-1] > scene.input_per_s * scene.target_s and waiting[-1] < 0.99 * waiting[0]
+
+
+def _words(scene: _Scene, parallelism: Vector) -> str:
+    return ", ".join(f"{name} {k}" for name, k in zip(scene.topology.names, parallelism, strict=True))
