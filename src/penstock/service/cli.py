@@ -1,5 +1,6 @@
 """The `penstock` command. It reads what the user wants, calls the wiring, and shows what came out."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -277,6 +278,8 @@ def _show_many(
     from penstock.service import show
 
     measures = {name: measure(entries) for name, entries in runs.items()}
+    # What the plots need to keep stays in the output folder as well.
+    os.environ.setdefault("MPLCONFIGDIR", str(out / ".cache"))
     report = write_report(runs, out / "report.html")
     if as_json:
         rows = [one.as_json() for one in measures.values()]

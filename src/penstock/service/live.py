@@ -28,7 +28,7 @@ from penstock.spark.session import start_session, stop_session
 from penstock.spark.source import load_source
 from penstock.spark.workers import WorkerNames
 from penstock.stores import MetricStore, SqliteJournal, SqliteMetricStore, summary
-from penstock.workloads import Constant, Schedule, parse_load
+from penstock.workloads import Constant, Curve, Schedule, parse_load
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,6 +89,8 @@ def run_live(request: RunRequest, place: LivePlace, watcher: Watcher) -> None:
     pipelines = [spark_pipeline(name) for name in request.names]
     if len({pipeline.name for pipeline in pipelines}) < len(pipelines):
         raise UsageError(f"'{request.application}' names an application twice; name each once.")
+    for pipeline in pipelines:
+        _curve(pipeline, request)
     kept = _kept(request, place.folder, watcher.say)
     watcher.say("Starting Spark ...")
     with place.cluster() as cluster:
@@ -140,6 +142,13 @@ def _check_same(request: RunRequest, entries: Sequence[Entry], folder: Path) -> 
         raise JournalMismatch(
             f"The folder {folder} holds a different run that was cut off; choose another or remove it."
         )
+
+
+def _curve(pipeline: Pipeline, request: RunRequest) -> Curve:
+    """The load, within the range in which the application is interesting where the user gave none."""
+    known = SPARK_APPLICATIONS.get(pipeline.name)
+    low_per_s, high_per_s = (known.low_per_s, known.high_per_s) if known else _RANGE_PER_S
+    return parse_load(request.load, low_per_s, high_per_s, request.duration_s)
 
 
 class _Recorded:
@@ -247,9 +256,7 @@ class _LiveRun:
 
     def _loads(self, pipeline: Pipeline, epoch_s: float) -> dict[str, SourceLoad]:
         """The timetable of every generated source; several sources share the load evenly."""
-        known = SPARK_APPLICATIONS.get(pipeline.name)
-        low_per_s, high_per_s = (known.low_per_s, known.high_per_s) if known else _RANGE_PER_S
-        curve = parse_load(self._request.load, low_per_s, high_per_s, self._request.duration_s)
+        curve = _curve(pipeline, self._request)
         sources = [source.name for source in pipeline.graph().sources if isinstance(source.load, str)]
         schedule = Schedule(curve, 1.0 / max(1, len(sources)))
         return {name: SourceLoad(schedule, epoch_s, self._request.duration_s) for name in sources}
