@@ -341,7 +341,12 @@ class TestChangingWhatRuns:
     ) -> None:
         load = Load(batches=40)
         running = RunningPipeline(
-            spark, counting("changes", cut), "fused", tmp_path, {"work": 2, "count": 2}, RunOptions(0.1, load.open)
+            spark,
+            counting("changes", cut),
+            "fused",
+            tmp_path,
+            {"work": 2, "count": 2},
+            RunOptions(0.1, load.open, tidy_s=0.2, kept_batches=1),
         )
         last = running.segments["count"]
         with running:
@@ -433,25 +438,23 @@ class TestChannels:
         assert folders.position(4) is None
 
     def test_what_every_reader_has_committed_is_deleted(
-        self, spark: "SparkSession", tmp_path: Path, eventually: Eventually
+        self, spark: "SparkSession", events: Path, tmp_path: Path
     ) -> None:
-        load = Load(batches=2_000)
         pipeline = Pipeline("tidy")
-        pipeline.source("in", load="numbers")
+        pipeline.source("in", load=reader(events))
         pipeline.operator("work", after="in", parallelism=(1, 2))(same)
         pipeline.sink("one", after="work", format="noop")
         pipeline.sink("two", after="work", format="noop")
-        running = RunningPipeline(spark, pipeline, "fused", tmp_path, {}, RunOptions(0.0, load.open, tidy_s=0.2))
+        running = RunningPipeline(spark, pipeline, "fused", tmp_path, {}, RunOptions(kept_batches=0))
         channel = running.channels["work"]
-        with running:
-            assert eventually(lambda: bool(channel.batches()) and channel.batches()[0] > 3)
-            running.segments["two"].stop()
-            held = channel.batches()[-1]
-            assert eventually(lambda: channel.batches()[-1] > held + 12)
-            consumed = running.segments["two"].consumed("work")
-            assert consumed is not None
-            assert channel.batches()[-1] - consumed >= 12
-            assert set(range(consumed, channel.batches()[-1])) <= set(channel.batches())
+        for name in ("work", "one"):
+            running.segments[name].run_to_end({"in": 1, "work": 1})
+        assert running.segments["one"].consumed("work") == FILES - 1
+        assert running.segments["two"].consumed("work") is None
+        assert running.tidy() == 0
+        running.segments["two"].run_to_end({})
+        assert running.tidy() == FILES - 1
+        assert channel.batches() == (FILES - 1,)
 
 
 class TestRefused:

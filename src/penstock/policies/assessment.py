@@ -80,7 +80,7 @@ class Assessment:
             for name, rate in rates.items()
         )
 
-    def instances(self, eager: bool = False, shrink: bool = True) -> dict[str, dict[str, int]]:
+    def instances(self, eager: bool = False, shrink: bool = True, spare: float = 0.0) -> dict[str, dict[str, int]]:
         """Instances of every operator (stage 1).
 
         An operator in stress gets the fewest with which it is not, an idle one gives up what it does not need (unless
@@ -91,17 +91,18 @@ class Assessment:
             topology = self._view.topologies[application]
             for segment in topology.all_segments:
                 current = {name: result[application][name] for name in segment}
-                result[application].update(self._segment(topology, current, eager, shrink))
+                result[application].update(self._segment(topology, current, eager, shrink, spare))
         return result
 
-    def _segment(self, topology: Topology, current: Mapping[str, int], eager: bool, shrink: bool) -> dict[str, int]:
+    def _segment(self, topology: Topology, current: Mapping[str, int], eager: bool, shrink: bool, spare: float) -> dict[str, int]:
         """The members of one segment that change."""
         needs: dict[str, int] = {}
         stressed = False
         for load, rates in zip(self._loads, self._rates, strict=True):
             usage = self._estimator.segment_usage(topology.name, current, rates[topology.name])
-            stressed = stressed or (usage is not None and usage > load.core)
-            for name, need in self._needs(topology, tuple(current), rates[topology.name], load.core).items():
+            limit = load.core / (1.0 + spare) if load is self._loads[0] else load.core
+            stressed = stressed or (usage is not None and usage > limit)
+            for name, need in self._needs(topology, tuple(current), rates[topology.name], limit).items():
                 needs[name] = max(need, needs.get(name, 1))
         usage = self._estimator.segment_usage(topology.name, current, self._rates[0][topology.name])
         if eager:

@@ -65,6 +65,7 @@ class Elysium:
     drain_s: float = 60.0
     tolerance: float = 0.05
     noise: float = 0.1
+    spare: float = 0.25
     plain: bool = False
     step_s: float = 60.0
     max_error: float = 0.25
@@ -120,15 +121,15 @@ class Elysium:
         shrink = self.plain or not pausing
         target = self._target(assessment, shrink)
         if not shrink and diff(view.requested, target):
-            target = self._target(assessment, True)
+            target = self._target(assessment, True, self.spare)
         said = "".join(f"; {name}: {note}" if len(view.topologies) > 1 else f"; {note}" for name, note in notes.items())
         if not diff(view.requested, target):
             return Keep(assessment.fits() + said)
         expected = assessment.expected(target.parallelism, target.workers)
         return Reconfigure(target, assessment.reasons(target) + said, expected)
 
-    def _target(self, assessment: Assessment, shrink: bool) -> Configuration:
-        parallelism = assessment.instances(self.plain, shrink)
+    def _target(self, assessment: Assessment, shrink: bool, spare: float = 0.0) -> Configuration:
+        parallelism = assessment.instances(self.plain, shrink, spare)
         return Configuration(parallelism, assessment.workers(parallelism, 0.0 if self.plain else self.tolerance))
 
     def _updated(self, view: View, memory: ElysiumMemory) -> ElysiumMemory:

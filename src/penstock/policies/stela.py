@@ -60,7 +60,9 @@ class Stela:
     is taken to be congested at once. With `capacity` what an operator could handle, by its true rate, counts instead.
 
     Scale-in (Algorithm 3): the worker whose instances have the lowest sum of ETP goes, among equal ones that with the
-    least state; its instances are dealt to the others, those with low sums first. The decision names the workers.
+    least state. The decision names the workers. `dealing` says who gets its instances: with `turn` the others in turn,
+    those with low sums first, as published; with `idle` whoever is least busy then, so that a worker which is the
+    bottleneck is left alone.
 
     The other strategies are what Stela is compared with. They add no instances. `round-robin` deals all instances anew
     (as Storm does) and gives up random workers; `random` differs from `etp` only in giving up random workers; all
@@ -76,6 +78,7 @@ class Stela:
     window_s: float = 20.0
     seed: int = 0
     capacity: bool = True
+    dealing: Literal["idle", "turn"] = "idle"
 
     def __post_init__(self) -> None:
         if self.congestion < 1 or self.window_s <= 0:
@@ -108,6 +111,17 @@ class Stela:
             if (flows := self._flows_of(topology, view.requested.parallelism[name], observations))
         }
 
+    def _work(self, view: View) -> dict[Instance, float]:
+        """The slots that one instance of each operator keeps busy, as far as that is known."""
+        work = {}
+        for observation in newest(view.observations, self.window_s)[-1:]:
+            for application, seen in observation.applications.items():
+                for name, operator in seen.operators.items():
+                    usage = operator.usage(observation.window_s)
+                    if usage is not None:
+                        work[application, name] = usage
+        return work
+
     def _flows_of(
         self, topology: Topology, instances: Mapping[str, int], seen: Sequence[Observation]
     ) -> dict[str, OperatorFlow]:
@@ -120,7 +134,10 @@ class Stela:
             if arriving is None or handled is None:
                 return {}
             sent = {to: handled * ratios.get((name, to), 0.0) for to in topology.downstream(name)}
-            most = rate * instances[name] if self.capacity and rate is not None else None
+            most = None
+            if self.capacity and rate is not None:
+                # One that is behind already does what it can, which is less where instances share slots.
+                most = handled if arriving > self.congestion * handled else rate * instances[name]
             flows[name] = OperatorFlow(instances[name], arriving, handled, sent, most)
         return flows
 
@@ -237,7 +254,12 @@ class Stela:
         before = hosts(view)
         values = self._importances(view, flows)
         drawn = random.Random(f"{self.seed}/{request.at_s}/{request.workers}")
+        work = self._work(view)
         after = dict(before)
+
+        def busy(on_it: Sequence[Instance], worker: str) -> float:
+            return sum(work.get(instance, 0.0) for instance in on_it) / _slots(view, worker)
+
         released: list[str] = []
         while len(released) < view.requested.workers - workers and len(after) > 1:
             sums = {worker: sum(values.get(instance, 0.0) for instance in on_it) for worker, on_it in after.items()}
@@ -246,6 +268,8 @@ class Stela:
             order.remove(victim)
             for index, instance in enumerate(after.pop(victim)):
                 receiver = order[index % len(order)]
+                if self.dealing == "idle":
+                    receiver = min(order, key=lambda worker: busy(after[worker], worker))
                 after[receiver] = (*after[receiver], instance)
             released.append(victim)
         target = view.requested.with_workers(workers)
@@ -253,6 +277,11 @@ class Stela:
             target = placed(view.requested.parallelism, workers, after)
         how = f"{self.by} gives up {', '.join(released) or 'whom the scheduler chooses'}"
         return Reconfigure(target, f"{_words(request)}: {how}", release=tuple(released), on_request=True)
+
+
+def _slots(view: View, worker: str) -> int:
+    """The slots of a worker; of one beyond the pool, as many as the first has."""
+    return next((w.slots for w in view.cluster.workers if w.name == worker), view.cluster.workers[0].slots)
 
 
 def _words(request: ScaleRequest) -> str:

@@ -24,7 +24,6 @@ _PREFIX = "batch-"
 _POSITION = "_position.json"
 _WATERMARK = "spark.watermarkDelayMs"
 _LAST_INSTANT = "_last_instant"
-_KEPT_BATCHES = 10
 
 
 class BatchFolders:
@@ -91,13 +90,6 @@ class Channel(BatchFolders):
             if _WATERMARK in field.metadata:
                 stream = _with_watermark(stream, field)
         return stream
-
-    def tidy(self, consumed: int) -> int:
-        """Delete what all readers have committed, except for the last few batches; return how many were deleted.
-
-        `consumed` is the newest batch that all of them have committed.
-        """
-        return self.discard_before(consumed - _KEPT_BATCHES)
 
 
 def batch_number(folder: str | None) -> int | None:

@@ -24,11 +24,16 @@ _SETTINGS: Mapping[str, str] = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
+}
+_CHANNEL_SETTINGS: Mapping[str, str] = {
     # The list of files that a channel's reader has seen is rewritten as a whole each time it is compacted.
     "spark.sql.streaming.fileSource.log.compactInterval": "100",
     # Listing a channel must not become a job of its own when there are many batches in it.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }
+"""What file sources read from the session itself, and only after a query's start has returned: it must stay set.
+
+With another interval than the one it was written with, Spark cannot read such a list any more."""
 
 # A query copies the session's settings when it starts; until it has, no other may change them.
 _starting = threading.RLock()
@@ -51,6 +56,8 @@ def session_with(spark: "SparkSession", settings: Mapping[str, str], pool: str |
     A query that starts meanwhile schedules its jobs in `pool`, so that no query has to wait for another's long batch.
     """
     with _starting:
+        for name, value in _CHANNEL_SETTINGS.items():
+            spark.conf.set(name, value)
         before = {name: spark.conf.get(name, None) for name in settings}
         for name, value in settings.items():
             spark.conf.set(name, value)

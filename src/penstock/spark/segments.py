@@ -42,13 +42,15 @@ class RunOptions:
     """How a pipeline is run.
 
     `trigger_s` is the least time between the starts of two batches of a segment; `open_load` opens the sources that
-    want a generated load; `stop_timeout_s` is how long a batch may take to finish when its segment is stopped.
+    want a generated load; `stop_timeout_s` is how long a batch may take to finish when its segment is stopped. Every
+    `tidy_s` what all readers of a channel have committed is deleted, except for the last `kept_batches`.
     """
 
     trigger_s: float = 0.5
     open_load: "LoadOpener | None" = None
     stop_timeout_s: float = 120.0
     tidy_s: float = 10.0
+    kept_batches: int = 10
 
 
 class RunningSegment:
@@ -276,14 +278,14 @@ class RunningPipeline:
         return earliest(segment.position() for segment in self.segments.values() if segment.plan.sink is not None)
 
     def tidy(self) -> int:
-        """Delete the batches of all channels that every reader has committed; return how many."""
+        """Delete the batches of channels that every reader has committed, except for the last; return how many."""
         deleted = 0
         for name, channel in self.channels.items():
             readers = [segment for segment in self.segments.values() if name in segment.plan.inputs]
             consumed = [segment.consumed(name) for segment in readers]
             known = [batch for batch in consumed if batch is not None]
             if len(known) == len(readers):
-                deleted += channel.tidy(min(known))
+                deleted += channel.discard_before(min(known) - self.options.kept_batches)
         return deleted
 
     def frame(self, plan: SegmentPlan, parallelism: Mapping[str, int]) -> "DataFrame":

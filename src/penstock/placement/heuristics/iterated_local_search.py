@@ -16,8 +16,8 @@ from penstock.placement.heuristics.landscape import Landscape
 from penstock.placement.heuristics.local_search import IMPROVEMENT, descend, is_better
 from penstock.placement.heuristics.lower_bound import lower_bound
 from penstock.placement.heuristics.regroupings import Regroupings
-from penstock.placement.heuristics.terrain import Bools, terrain_of
-from penstock.placement.instance import Instance, Ints
+from penstock.placement.heuristics.terrain import terrain_of
+from penstock.placement.instance import Floats, Instance, Ints
 from penstock.placement.problem import Problem
 from penstock.placement.registry import Budget
 from penstock.placement.result import Answer
@@ -28,6 +28,9 @@ _PATIENCE = 8
 """Descents in a row without a better placement after which the search ends."""
 
 _MOST_DESCENTS = 60
+
+_WHOLE_NODES, _TO_CHEAPER, _CHEAPER = 0.5, 0.8, 16
+"""How often a disturbance moves all operators of a node, how often to a cheaper node, and how many of these it is."""
 
 
 def solve_iterated_local_search(problem: Problem, budget: Budget) -> Answer:
@@ -53,19 +56,19 @@ def _incremental(judge: Judge, start: Ints, enough: float, budget: Budget) -> In
     """The search proper; `start` keeps all constraints, and so does everything after it."""
     terrain, rng = terrain_of(judge.instance.problem), np.random.default_rng(budget.seed)
     landscape, regroupings = Landscape(terrain, start), Regroupings(terrain, rng)
-    allowed = np.isfinite(terrain.node)
     current_value = _settle(landscape, regroupings, budget)
     current = best = landscape.assignment.copy()
+    table = landscape.table.copy()
     least, idle, descents = terrain.costs.objective(best), 0, 0
     while least > enough and idle < _PATIENCE and descents < _MOST_DESCENTS and not budget.is_over:
-        landscape.reset(disturbed(terrain.instance, allowed, current, rng))
+        landscape.reset(disturbed(terrain.instance, table, current, rng))
         value = _settle(landscape, regroupings, budget)
         objective = terrain.costs.objective(landscape.assignment)
         idle, descents = idle + 1, descents + 1
         if objective < least - IMPROVEMENT:
             least, best, idle = objective, landscape.assignment.copy(), 0
         if value <= current_value + IMPROVEMENT:
-            current, current_value = landscape.assignment.copy(), value
+            current, current_value, table = landscape.assignment.copy(), value, landscape.table.copy()
     return best
 
 
@@ -90,34 +93,39 @@ def _settle(landscape: Landscape, regroupings: Regroupings, budget: Budget) -> f
 
 def _plain(judge: Judge, start: Ints, budget: Budget, rng: np.random.Generator) -> Ints:
     """The same idea with full evaluation, for objectives that do not fall into parts and for starts that do not fit."""
-    allowed = np.isfinite(judge.costs.node)
     best = descend(judge, start, budget)
     least, idle = judge.score(best), 0
     while idle < _PATIENCE and not budget.is_over:
-        found = descend(judge, disturbed(judge.instance, allowed, best, rng), budget)
+        found = descend(judge, disturbed(judge.instance, judge.costs.node, best, rng), budget)
         score, idle = judge.score(found), idle + 1
         if is_better(score, least):
             best, least, idle = found, score, 0
     return best
 
 
-def disturbed(instance: Instance, allowed: Bools, assignment: Ints, rng: np.random.Generator) -> Ints:
-    """A placement that differs from `assignment` in a few operators, chosen at random, and that fits if that does."""
+def disturbed(instance: Instance, table: Floats, assignment: Ints, rng: np.random.Generator) -> Ints:
+    """A placement that differs from `assignment` in a few operators, chosen at random, and that fits if that does.
+
+    `table[i, u]` is what operator i would cost on node u, infinite where it may not run. Most of the time it goes to
+    one of the cheaper nodes.
+    """
     place = assignment.copy()
-    free = np.flatnonzero(allowed.sum(axis=1) > 1)
+    free = np.flatnonzero(np.isfinite(table).sum(axis=1) > 1)
     if not len(free):
         return place
     room = instance.capacity - np.bincount(place, weights=instance.demand, minlength=instance.nodes)
-    if rng.random() < 0.5:
+    if rng.random() < _WHOLE_NODES:
         groups = [free[place[free] == place[one]] for one in rng.choice(free, int(rng.integers(1, 3)))]
     else:
         groups = [np.array([one]) for one in rng.choice(free, int(rng.integers(2, 5)))]
     for group in groups:
         demand, before = instance.demand[group].sum(), place[group[0]]
-        possible = np.flatnonzero((room >= demand) & allowed[group].all(axis=0))
-        possible = possible[possible != before]
-        if len(possible) and (place[group] == before).all():
-            place[group] = node = rng.choice(possible)
+        cost = np.where(room >= demand, table[group].sum(axis=0), np.inf)
+        cost[before] = np.inf
+        nodes = np.argsort(cost, kind="stable")[: int(np.isfinite(cost).sum())]
+        if len(nodes) and (place[group] == before).all():
+            node = rng.choice(nodes[:_CHEAPER] if rng.random() < _TO_CHEAPER else nodes)
+            place[group] = node
             room[before] += demand
             room[node] -= demand
     return place

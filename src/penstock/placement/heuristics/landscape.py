@@ -12,11 +12,15 @@ from penstock.placement.heuristics.terrain import NeighbourSets, Terrain
 from penstock.placement.instance import Floats, Ints
 from penstock.placement.registry import Budget
 
+_FEW = 32
+"""How many of the longest paths are looked at to see which operators they avoid; more only save time."""
+
 
 class Landscape:
     """One placement that keeps capacities, and the surroundings of it; the terrain says what is minimised.
 
-    `table[i, u]` is what operator i and its streams cost on node u while the others stay, without the longest path.
+    `table[i, u]` is what operator i and its streams cost on node u while the others stay, without the longest path,
+    whose length is `longest_ms` (0 if it does not count).
     """
 
     def __init__(self, terrain: Terrain, assignment: Ints) -> None:
@@ -72,7 +76,7 @@ class Landscape:
             self._add_farthest(through, self.terrain.before, self._arrival_ms, instance.delay_ms)
             self._add_farthest(through, self.terrain.after, self._rest_ms, self._delay_from)
             np.maximum(through, self._without_ms()[:, None], out=through)
-            through -= self._longest_ms
+            through -= self.longest_ms
             through *= per_ms
             change += through
         if self._same_demand:
@@ -92,6 +96,7 @@ class Landscape:
 
     def _follow_paths(self) -> None:
         """The longest path that ends with every operator, and the longest that begins with it."""
+        self.longest_ms = 0.0
         if not self.terrain.per_ms:
             return
         order = self.terrain.instance.problem.order
@@ -99,7 +104,7 @@ class Landscape:
         place = self.assignment.tolist()
         self._arrival_ms = np.array(_longest(order, own, place, self.terrain.before, self._delays))
         self._rest_ms = np.array(_longest(order[::-1], own, place, self.terrain.after, self._delays_from))
-        self._longest_ms = float(self._arrival_ms.max())
+        self.longest_ms = float(self._arrival_ms.max())
 
     def _without_ms(self) -> Floats:
         """For every operator the longest path that avoids it.
@@ -116,12 +121,11 @@ class Landscape:
             ]
         )
         begins, ends = terrain.leaps
-        longest = np.flatnonzero(lengths >= self._longest_ms - IMPROVEMENT)
-        crossings = np.zeros(instance.operators + 1, dtype=np.int64)
-        np.add.at(crossings, begins[longest] + 1, 1)
-        np.add.at(crossings, ends[longest], -1)
-        leapt = np.cumsum(crossings)[terrain.rank] > 0
-        without = np.where(leapt, self._longest_ms, 0.0)
+        leapt = np.zeros(instance.operators, dtype=bool)
+        for leap in np.flatnonzero(lengths >= self.longest_ms - IMPROVEMENT)[:_FEW]:
+            leapt[begins[leap] + 1 : ends[leap]] = True
+        leapt = leapt[terrain.rank]
+        without = np.where(leapt, self.longest_ms, 0.0)
         for operator in terrain.free.tolist():
             if not leapt[operator] and self._avoidable[operator]:
                 rank = terrain.rank[operator]

@@ -12,6 +12,7 @@ problem, and whoever sits farthest out says how long the longest path is at leas
 """
 
 import heapq
+from functools import lru_cache
 
 import numpy as np
 
@@ -37,14 +38,29 @@ def lower_bound(problem: Problem, thorough: bool = True) -> float | None:
     if not len(terrain.free):
         pinned = np.array([candidates[0] for candidates in terrain.instance.candidates])
         return terrain.costs.objective(pinned) - _SLACK
-    slots = _slots(terrain)
+    slots, paths_ms = _slots(terrain), _shortest_ms(problem)
     costs, known = _least_costs(terrain, slots)
-    paths_ms = _least_paths_ms(terrain)[terrain.free] if terrain.per_ms else np.zeros_like(costs)
-    sweep = _swept(costs.min(axis=0), terrain.per_ms * paths_ms.min(axis=0), slots, len(terrain.free))
-    found = [sweep]
+    found = [_swept(costs.min(axis=0), terrain.per_ms * paths_ms, slots, len(costs))]
     if thorough:
-        found.append(_assigned(costs, slots) + terrain.per_ms * _farthest(paths_ms.min(axis=0), slots, len(costs)))
+        found.append(_assigned(costs, slots) + terrain.per_ms * _farthest(paths_ms, slots, len(costs)))
     return terrain.costs.constant + known + max(found) - _SLACK
+
+
+def shortest_path_ms(problem: Problem) -> float:
+    """What the longest path is at least, in any placement; 0 if nothing is known or paths are not looked at."""
+    terrain = terrain_of(problem)
+    if not terrain.per_ms or not len(terrain.free):
+        return 0.0
+    return _farthest(_shortest_ms(problem), _slots(terrain), len(terrain.free))
+
+
+@lru_cache(maxsize=8)
+def _shortest_ms(problem: Problem) -> Floats:
+    """What the longest path is at least if any operator that is not pinned runs on a node, for every node."""
+    terrain = terrain_of(problem)
+    if not terrain.per_ms:
+        return np.zeros(terrain.instance.nodes)
+    return np.asarray(_least_paths_ms(terrain)[terrain.free].min(axis=0))
 
 
 def _slots(terrain: Terrain) -> Ints:

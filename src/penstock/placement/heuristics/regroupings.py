@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.placement.heuristics.landscape import Landscape
 from penstock.placement.heuristics.local_search import IMPROVEMENT
+from penstock.placement.heuristics.lower_bound import shortest_path_ms
 from penstock.placement.heuristics.terrain import Terrain
 from penstock.placement.instance import Floats, Ints
 
@@ -21,12 +22,13 @@ _LONGEST_REORDERED = 24
 class Regroupings:
     """The larger neighbourhoods of a placement, each as placements in rows that keep to capacities and candidates.
 
-    Where the longest path does not count, what a regrouping changes is known beforehand, and only improvements are
-    returned.
+    Only those are returned that may be improvements: what they change is known beforehand but for the longest path,
+    which cannot become shorter than a lower bound.
     """
 
     def __init__(self, terrain: Terrain, rng: np.random.Generator) -> None:
         self._terrain = terrain
+        self._shortest_path_ms = shortest_path_ms(terrain.instance.problem)
         self._rng = rng
         instance = terrain.instance
         self._rows = max(64, _NUMBERS // max(instance.streams, instance.operators))
@@ -47,7 +49,7 @@ class Regroupings:
         for joined, both_ways in zip(self._joined, self._both_ways, strict=True):
             change += joined * both_ways[here, there]
         change[here == there] = np.inf
-        chosen = self._promising(change)
+        chosen = self._promising(change, landscape)
         rows = np.repeat(place[None, :], len(chosen), axis=0)
         index = np.arange(len(chosen))
         rows[index, one[chosen]], rows[index, other[chosen]] = there[chosen], here[chosen]
@@ -61,7 +63,7 @@ class Regroupings:
         nodes, change = self._relocation_changes(landscape)
         targets = np.argsort(change, axis=1, kind="stable")[:, :_TARGETS]
         change = np.take_along_axis(change, targets, axis=1)
-        chosen = self._promising(change.ravel())
+        chosen = self._promising(change.ravel(), landscape)
         moved = place[None, :] == nodes[chosen // targets.shape[1]][:, None]
         moved[:, self._pinned] = False
         return np.where(moved, targets.ravel()[chosen][:, None], place[None, :])
@@ -96,12 +98,13 @@ class Regroupings:
             parts.append(rows)
         return self._kept(np.concatenate(parts))
 
-    def _promising(self, change: Floats) -> Ints:
+    def _promising(self, change: Floats, landscape: Landscape) -> Ints:
         """Which of these changes to look at more closely."""
         if not self._terrain.per_ms:
             best = int(np.argmin(change)) if len(change) else 0
             return np.array([best] if len(change) and change[best] < -IMPROVEMENT else [], dtype=np.int64)
-        return self._sample(np.flatnonzero(np.isfinite(change)))
+        hope = self._terrain.per_ms * (landscape.longest_ms - self._shortest_path_ms)
+        return self._sample(np.flatnonzero(change < hope - IMPROVEMENT))
 
     def _sample(self, indices: Ints) -> Ints:
         if len(indices) <= self._rows:

@@ -13,7 +13,7 @@ from penstock.placement.problem import Problem
 
 Bools = NDArray[np.bool_]
 
-_TIE_BREAK = 0.01
+_TIE_BREAK = 0.3
 """How much the mean delay of a stream counts beside the longest path, so that plateaus have a slope."""
 
 
