@@ -84,7 +84,8 @@ class Assessment:
         """Instances of every operator (stage 1).
 
         An operator in stress gets the fewest with which it is not, an idle one gives up what it does not need (unless
-        `shrink` forbids it), any other stays as it is; with `eager` all get the fewest, as Algorithm 1 has it.
+        `shrink` forbids it), any other stays as it is; with `eager` all get the fewest, as Algorithm 1 has it. With
+        `spare` they are sized for a load that is higher by this share.
         """
         result = {name: dict(operators) for name, operators in self._view.requested.parallelism.items()}
         for application in self._loads[0].sources:
@@ -94,7 +95,9 @@ class Assessment:
                 result[application].update(self._segment(topology, current, eager, shrink, spare))
         return result
 
-    def _segment(self, topology: Topology, current: Mapping[str, int], eager: bool, shrink: bool, spare: float) -> dict[str, int]:
+    def _segment(
+        self, topology: Topology, current: Mapping[str, int], eager: bool, shrink: bool, spare: float
+    ) -> dict[str, int]:
         """The members of one segment that change."""
         needs: dict[str, int] = {}
         stressed = False

@@ -38,6 +38,9 @@ from penstock.policies.sizing import on_fewest_workers
 _DRAINING = 4
 """A sample is judged after so many running times at the latest, whether its backlog is gone or not."""
 
+_KEEPS_UP = 0.99
+"""Who completes this share of what arrives keeps up: the rest is what measurements are off by."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
@@ -80,8 +83,8 @@ class AutraScale:
     """Finds, by trying, the least parallelism that keeps up and meets the latency target.
 
     1. Throughput: every operator gets what its input needs over the true rate of an instance (equation 3), at most
-       `utilisation` busy, again and again until a recommendation was tried already. Of all that was tried, the one with
-       the fewest instances among those within `tolerance` of the best throughput is the base k'.
+       `utilisation` busy, again and again until a recommendation was tried already. Of all that was tried and kept up,
+       the one with the fewest instances is the base k'; if none kept up, of those within `tolerance` of the best.
     2. If the base meets the target that is all. Otherwise a Gaussian process learns the benefit score (equation 4,
        weight `alpha`) of `uniform` samples with equal parallelism and of one per operator with the most it may have;
        then expected improvement with `xi` proposes what to try next, from k' up to the bounds, until the target is met
@@ -221,14 +224,20 @@ class AutraScale:
         if wanted not in tried and wanted not in course.refused and not self._suffices(scene, wanted):
             course = replace(course, iterations=course.iterations + 1)
             return self._asked(scene, course, wanted, f"throughput, step {course.iterations}: {_words(scene, wanted)}")
-        best = (1 - self.tolerance) * max(trial.throughput_per_s for trial in trials)
-        base = min((t.parallelism for t in trials if t.throughput_per_s >= best), key=sum)
+        base = self._reviewed(scene, trials)
         course = replace(course, phase="base", base=base, iterations=0)
         return self._asked(scene, course, base, f"throughput needs {_words(scene, base)}")
 
+    def _reviewed(self, scene: _Scene, trials: tuple[Trial, ...]) -> Vector:
+        """The fewest instances among those that kept up, or, if none did, that came close to the best."""
+        best = max(trial.throughput_per_s for trial in trials)
+        enough = _KEEPS_UP * scene.input_per_s
+        least = enough if best >= enough else (1 - self.tolerance) * best
+        return min((trial.parallelism for trial in trials if trial.throughput_per_s >= least), key=sum)
+
     def _suffices(self, scene: _Scene, wanted: Vector) -> bool:
         """Whether what runs keeps up with no more instances than are recommended."""
-        keeps_up = scene.throughput_per_s >= (1 - self.tolerance) * scene.input_per_s
+        keeps_up = scene.throughput_per_s >= _KEEPS_UP * scene.input_per_s
         return keeps_up and self.utilisation == 1 and sum(scene.running) <= sum(wanted)
 
     def _recommended(self, scene: _Scene, course: Course) -> Vector | None:

@@ -44,15 +44,17 @@ class Elysium:
     for at most `core_max` of their time, then the cluster the fewest workers of which none is busier than `cpu_max`;
     any number of both, for all applications at once. Thresholds that are not given are those of the objectives.
 
-    The load is the highest of the last `window_s`. In mode `proactive` it is the highest that is forecast for the
-    next `horizon_s`, if that is more. Forecasts are made from the loads of past steps of `step_s`; as long as no
-    pattern is found, or while they were off by more than `max_error` lately, it is reactive and says so.
+    The load is the mean of the last `window_s`. In mode `proactive` it is the highest that is forecast for the next
+    `horizon_s`, if that is more. Forecasts are made from the loads of past steps of `step_s`; as long as no pattern
+    is found, or while they were off by more than `max_error` lately, it is reactive and says so.
 
-    Four things go beyond the publication, because a change may pause an application; `plain` switches all of them off.
-    A backlog, and what will arrive during the pause, must be worked off within `drain_s` (0: no regard for it). An
-    operator whose instances are between `core_min` and `core_max` keeps them. Workers are given up only if that is
-    right for a load that is higher by the share `tolerance`. And where changes have been seen to pause an application,
-    idle instances, which cost nothing, are given up only together with something that does.
+    Some things go beyond the publication; `plain` switches all of them off. A load that has jumped by more than the
+    share `tolerance` counts in full at once. A backlog, and what will arrive while the change pauses the application,
+    must be worked off within `drain_s` (0: no regard for it). An operator whose instances are between `core_min` and
+    `core_max` keeps them. Workers are given up only if that is right even for a load that is higher by `tolerance`.
+    And where changes have been seen to pause an application, there should be few of them: idle instances, which cost
+    nothing, are given up only together with something that does, and whenever something changes, instances are sized
+    for a load that is higher by the share `spare`.
     """
 
     mode: Literal["reactive", "proactive"] = "reactive"
@@ -64,7 +66,6 @@ class Elysium:
     cpu_max: float | None = None
     drain_s: float = 60.0
     tolerance: float = 0.05
-    noise: float = 0.1
     spare: float = 0.25
     plain: bool = False
     step_s: float = 60.0
@@ -72,8 +73,8 @@ class Elysium:
     memory_s: float = 300.0
 
     def __post_init__(self) -> None:
-        if min(self.assessment_period_s, self.drain_s, self.tolerance, self.max_error) < 0:
-            raise UsageError("ELYSIUM needs an assessment_period_s, drain_s, tolerance and max_error of at least 0.")
+        if min(self.assessment_period_s, self.drain_s, self.tolerance, self.spare, self.max_error) < 0:
+            raise UsageError("ELYSIUM needs times, tolerance, spare and max_error of at least 0.")
         if min(self.window_s, self.horizon_s, self.step_s, self.memory_s) <= 0:
             raise UsageError("ELYSIUM needs a window_s, horizon_s, step_s and memory_s above 0.")
         for name in ("core_min", "core_max", "cpu_max"):
@@ -101,7 +102,7 @@ class Elysium:
         later_s = memory.senses.next_assessment_s(view.now_s, self.assessment_period_s)
         if later_s is not None:
             return Keep(f"the next assessment is at {later_s:.0f} s"), memory
-        sources = arriving(view, self.window_s, None if self.plain else self.noise)
+        sources = arriving(view, self.window_s, None if self.plain else self.tolerance)
         if not sources:
             return Keep("no input rate is known yet"), memory
         notes: dict[str, str] = {}

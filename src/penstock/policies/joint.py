@@ -23,8 +23,9 @@ class Joint:
 
     Every `assessment_period_s` it looks at usages averaged over `window_s`. An operator below `core_min` gives up one
     instance, which does not touch the workers. When no operator is scaled, a worker above `cpu_max` brings one more,
-    and one is given up when the mean is below `cpu_min` (default: half of `cpu_max`, the highest value with which the
-    last of two never overloads the other). Thresholds that are not given are those of the objectives.
+    and one is given up when the mean is below `cpu_min` (default: the same as `core_min`, the one lower threshold
+    that is published; half of `cpu_max` is the highest with which the last of two never overloads the other).
+    Thresholds that are not given are those of the objectives.
     """
 
     assessment_period_s: float = 60.0
@@ -90,7 +91,7 @@ class Joint:
         ]
         if not usages:
             return view.requested, ""
-        cpu_min = thresholds.cpu_max / 2 if self.cpu_min is None else self.cpu_min
+        cpu_min = thresholds.core_min if self.cpu_min is None else self.cpu_min
         mean, most, workers = sum(usages) / len(usages), max(usages), view.requested.workers
         if most > thresholds.cpu_max:
             after, why = workers + 1, f"a worker's usage is {most:.2f}, above {thresholds.cpu_max:g}"

@@ -27,6 +27,11 @@ class OperatorUsage:
     errors: Mapping[str, float] | None = None
     samples: int = 0
 
+    @property
+    def chosen(self) -> str:
+        """The name of the candidate that was best on held-out samples."""
+        return min(self.errors, key=self.errors.__getitem__) if self.errors else self.function.kind
+
     def usage(self, rate_per_s: float) -> float:
         """The share of its time for which an instance's slot is taken at that input rate."""
         return float(self.function(np.array([rate_per_s]))[0])

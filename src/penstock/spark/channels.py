@@ -106,8 +106,8 @@ def _with_watermark(stream: "DataFrame", field: "StructField") -> "DataFrame":
     delay = f"{field.metadata[_WATERMARK]} milliseconds"
     if not isinstance(field.dataType, StructType):
         return stream.withWatermark(field.name, delay)
-    # Spark cannot watch the time of a window itself, but it can watch the window's last instant and then be told, as its
-    # own function `window` does, that the window follows it.
+    # Spark cannot watch the time of a window itself, but it can watch the window's last instant and then be told, as
+    # its own function `window` does, that the window follows it.
     last = F.col(f"`{field.name}`.end") - F.expr("INTERVAL 1 MICROSECOND")
     watched = stream.withColumn(_LAST_INSTANT, last).withWatermark(_LAST_INSTANT, delay)
     window = F.col(f"`{field.name}`").alias(field.name, metadata=field.metadata)

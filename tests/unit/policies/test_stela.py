@@ -145,7 +145,17 @@ def test_the_worker_that_counts_least_is_released() -> None:
     assert decision.target.workers == 3
     assert decision.target.parallelism == split_hosts().requested.parallelism
     assert decision.target.placement is not None
-    assert decision.target.placement["pipeline"]["s0"] == ("w2", "w3")
+    assert decision.target.placement["pipeline"]["s0"] == ("w4", "w4"), "the sink has the least to do"
+    in_turn = decided(split_hosts(), dealing="turn").target
+    assert in_turn.placement is not None
+    assert in_turn.placement["pipeline"]["s0"] == ("w2", "w3")
+
+
+def test_instances_of_a_released_worker_go_to_the_least_busy() -> None:
+    target = decided(replace(split_hosts(), requests=(ScaleRequest(50.0, -3),))).target
+    assert target.workers == 1
+    assert target.placement is not None
+    assert len({worker for workers in target.placement["pipeline"].values() for worker in workers}) == 1
 
 
 def test_among_equal_workers_the_one_with_the_least_state_goes() -> None:
@@ -158,7 +168,6 @@ def test_among_equal_workers_the_one_with_the_least_state_goes() -> None:
 
 def test_several_workers_are_released_one_by_one() -> None:
     decision = decided(replace(split_hosts(), requests=(ScaleRequest(50.0, -2),)))
-    # After w1 is gone, w2 and w3 have one of its instances each, which count for nothing; w4 is as good as they are.
     assert len(decision.release) == 2
     assert decision.release[0] == "w1"
     assert decision.target.placement is not None

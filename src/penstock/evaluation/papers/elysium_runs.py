@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from penstock.analysis import desired_inputs
-from penstock.control import Action, ControlLoop, LoopSettings, Plant, Ports
-from penstock.evaluation.measures import Measures, measure
+from penstock.control import Action, ControlLoop, LoopSettings, Observed, Plant, Ports
+from penstock.evaluation.measures import measure
 from penstock.forecasting import Calendar, Forecaster, ForecastSettings, LoadHistory, LoadSeries, best
 from penstock.model import Configuration, Objectives, Observation, largest, smallest
 from penstock.policies import Elysium, Policy, Static, policy
@@ -93,16 +93,30 @@ class Setting:
 DURATIONS_S: Mapping[str, float] = {"stair": 1800.0, "step": 720.0, "square": 1800.0, "sine": 1800.0, "twitter": 1800.0}
 
 
-def peak_per_s(app: Application, objectives: Objectives | None = None) -> float:
-    """The highest load at which every operator at its greatest parallelism on all workers is correct."""
-    limits = objectives or Objectives()
+def work_per_event(app: Application) -> dict[str, float]:
+    """Slot-seconds that one source event costs at each operator."""
     topology = app.topology
-    ratios = {(name, down): cost.selectivity.get(down, 1.0) for name, cost in app.costs.items() for down in topology.downstream(name)}
+    ratios = {
+        (stream.upstream, stream.downstream): app.costs[stream.upstream].selectivity.get(stream.downstream, 1.0)
+        for stream in topology.streams
+    }
     rates = desired_inputs(topology, {name: app.share(name) for name in topology.sources}, ratios)
-    work = {name: (rates[name] or 0.0) / cost.rate_per_s for name, cost in app.costs.items()}
-    by_instance = max(seconds / topology.operator(name).max_parallelism for name, seconds in work.items())
+    return {name: (rates[name] or 0.0) / cost.rate_per_s for name, cost in app.costs.items()}
+
+
+def peak_per_s(app: Application) -> float:
+    """The highest load at which every operator at its greatest parallelism on all workers is correct."""
+    limits, work = Objectives(), work_per_event(app)
+    by_instance = max(seconds / app.topology.operator(name).max_parallelism for name, seconds in work.items())
     by_worker = sum(work.values()) / app.cluster.slots(len(app.cluster.workers))
     return min(limits.core_max / by_instance, limits.cpu_max / by_worker)
+
+
+def common_share(names: Sequence[str]) -> float:
+    """The share of their peaks at which applications that run together are correct on all workers."""
+    apps = [application(name) for name in names]
+    slots = sum(peak_per_s(app) * sum(work_per_event(app).values()) for app in apps)
+    return min(1.0, Objectives().cpu_max * apps[0].cluster.slots(len(apps[0].cluster.workers)) / slots)
 
 
 def curve(setting: Setting, seed: int) -> Curve:
@@ -188,49 +202,79 @@ def make_policy(text: str, settings: Sequence[Setting]) -> Policy[Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class Course:
+    """How a run goes: assessments every `period_s`, for `duration_s` (None: the load's), from which start.
+
+    It starts with the smallest configuration, or with the over-provisioned one.
+    """
+
+    period_s: float = 60.0
+    duration_s: float | None = None
+    overprovisioned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """Means over several runs; saved is in per cent of all nodes."""
+    """Means over several runs. `saved` is in per cent of all nodes; `recovery_s` is how long after it first rose a
+    load is sustained again (None where it never was)."""
 
     degradation: float
     saved: float
     reconfigurations: float
-    runs: tuple[Measures, ...]
+    recovery_s: float | None
 
 
-def evaluate(settings: Sequence[Setting], policy_text: str, costs: Costs, seeds: int, period_s: float = 60.0) -> Outcome:
-    """Run a policy under the same settings with several seeds, assessing every `period_s`."""
+def evaluate(settings: Sequence[Setting], policy_text: str, costs: Costs, seeds: int) -> Outcome:
+    """Run a policy under the same settings with several seeds."""
     made = make_policy(policy_text, settings)
-    runs = tuple(run(settings, made, costs, seed, period_s) for seed in range(seeds))
+    course = Course(overprovisioned=isinstance(made, Static))
+    journals = [run(settings, made, costs, seed, course) for seed in range(seeds)]
+    found = [measure(journal.entries()) for journal in journals]
+    recoveries = [one for journal in journals if (one := _recovery_s(journal, settings[0].application)) is not None]
     return Outcome(
-        fmean(one.throughput_degradation or 0.0 for one in runs),
-        fmean(one.nodes_saved or 0.0 for one in runs),
-        fmean(one.reconfigurations for one in runs),
-        runs,
+        fmean(one.throughput_degradation or 0.0 for one in found),
+        fmean(one.nodes_saved or 0.0 for one in found),
+        fmean(one.reconfigurations for one in found),
+        fmean(recoveries) if recoveries else None,
     )
+
+
+@cache
+def tried(cpu_max: float, seed: int) -> tuple[float, float]:
+    """Degradation and nodes saved of Algorithm 1 as published with that threshold, on T1 under a sine."""
+    settings = (Setting(T1, "sine"),)
+    made = make_policy(f"elysium:plain=true,window_s=60,cpu_max={cpu_max:g}", settings)
+    found = measure(run(settings, made, RESTART, seed).entries())
+    return found.throughput_degradation or 0.0, found.nodes_saved or 0.0
 
 
 def run(
-    settings: Sequence[Setting], made: Policy[Any], costs: Costs, seed: int, period_s: float = 60.0
-) -> Measures:
-    """One run, from the smallest configuration on; a static policy starts with what it keeps.
-
-    No guard stands between the policy and the world, as in the publication.
-    """
+    settings: Sequence[Setting], made: Policy[Any], costs: Costs, seed: int, course: Course | None = None
+) -> MemoryJournal:
+    """One run. No guard stands between the policy and the world, as in the publication."""
+    course = course or Course()
     apps = [application(setting.application) for setting in settings]
     topologies, cluster = {app.name: app.topology for app in apps}, apps[0].cluster
-    start = largest(topologies, cluster) if isinstance(made, Static) else smallest(topologies, cluster)
-    world = World(
-        [(app, curve(setting, seed)) for app, setting in zip(apps, settings, strict=True)],
-        cluster,
-        start,
-        WorldSettings(seed, noise=0.02, pauses=costs.pauses),
-    )
-    actuator = Rebalancing(world) if costs.restarts else world
+    start = largest(topologies, cluster) if course.overprovisioned else smallest(topologies, cluster)
+    loads = [(app, curve(setting, seed)) for app, setting in zip(apps, settings, strict=True)]
+    world = World(loads, cluster, start, WorldSettings(seed, noise=0.02, pauses=costs.pauses))
     journal = MemoryJournal()
-    unguarded = LoopSettings(decide_every_s=period_s, cooldown_s=0.0, scale_down_after_s=0.0, settle_s=1e9)
-    loop = ControlLoop(
-        Plant(topologies, cluster, Objectives()), made, Ports(world, actuator, world, journal), unguarded
-    )
+    unguarded = LoopSettings(decide_every_s=course.period_s, cooldown_s=0.0, scale_down_after_s=0.0, settle_s=1e9)
+    ports = Ports(world, Rebalancing(world) if costs.restarts else world, world, journal)
+    loop = ControlLoop(Plant(topologies, cluster, Objectives()), made, ports, unguarded)
     loop.begin({"application": "+".join(topologies), "seed": str(seed)})
-    loop.run(max(DURATIONS_S[setting.load] for setting in settings))
-    return measure(journal.entries())
+    loop.run(course.duration_s or max(DURATIONS_S[setting.load] for setting in settings))
+    return journal
+
+
+def _recovery_s(journal: MemoryJournal, name: str) -> float | None:
+    """How long after the first minute, when a step rises, all that arrives is completed with less than 1 s waiting."""
+    seen = [entry.observation for entry in journal.entries() if isinstance(entry, Observed)]
+    late = [
+        (o.at_s, o.applications[name]) for o in seen if o.at_s > 60.0 and o.applications[name].input_per_s is not None
+    ]
+    behind = [at_s for at_s, a in late if (a.backlog or 0.0) > (a.input_per_s or 0.0)]
+    if not behind:
+        return 0.0
+    after = [at_s for at_s, a in late if at_s > behind[0] and (a.backlog or 0.0) <= (a.input_per_s or 0.0)]
+    return after[0] - 60.0 if after else None

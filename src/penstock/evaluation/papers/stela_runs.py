@@ -86,13 +86,14 @@ class Outcome:
         return sum(sample.seconds for sample in self.output if sample.value <= 0.001)
 
 
-def run(scaling: Scaling, policy: Stela, seed: int = 0, window_s: float = WINDOW_S) -> Outcome:
-    """Scale once, five minutes after the start."""
+def run(scaling: Scaling, policy: Stela, seed: int = 0, window_s: float = WINDOW_S, restart: bool = True) -> Outcome:
+    """Scale once, five minutes after the start; without `restart` by Penstock's own actions."""
     app = scaling.app
-    settings = WorldSettings(seed=seed, step_s=min(1.0, window_s), start_up_s=0.0, pauses=Pauses(0.0, 0.0, 0.0))
+    pauses = Pauses(0.0, 0.0, 0.0) if restart else Pauses()
+    settings = WorldSettings(seed=seed, start_up_s=0.0 if restart else 4.0, pauses=pauses)
     world = World([(app, Constant(scaling.load_per_s))], scaling.cluster, scaling.start, settings)
     journal = MemoryJournal()
-    ports = Ports(world, Restarting(world, seed), world, journal)
+    ports = Ports(world, Restarting(world, seed) if restart else world, world, journal)
     timing = LoopSettings(
         observe_every_s=window_s, decide_every_s=window_s, window_s=60.0, cooldown_s=0.0, scale_down_after_s=0.0
     )

@@ -85,7 +85,9 @@ def _least_costs(terrain: Terrain, slots: Ints) -> tuple[Floats, float]:
         sends = np.zeros((instance.operators, instance.operators))
         np.add.at(sends, (instance.tails, instance.heads), cost.factors)
         known += float((sends[np.ix_(fixed, fixed)] * cost.matrix[np.ix_(place, place)]).sum())
-        table += sends[np.ix_(free, fixed)] @ cost.matrix[:, place].T + sends[np.ix_(fixed, free)].T @ cost.matrix[place]
+        table += (
+            sends[np.ix_(free, fixed)] @ cost.matrix[:, place].T + sends[np.ix_(fixed, free)].T @ cost.matrix[place]
+        )
         among = sends[np.ix_(free, free)]
         if np.allclose(cost.matrix, cost.matrix.T):
             table += 0.5 * _nearest(cost.matrix, slots, among + among.T)

@@ -10,7 +10,7 @@ from penstock.placement.heuristics.lower_bound import shortest_path_ms
 from penstock.placement.heuristics.terrain import Terrain
 from penstock.placement.instance import Floats, Ints
 
-_TARGETS = 16
+_TARGETS = 8
 """To how many nodes the operators of a node are offered: those where their streams would cost least."""
 
 _NUMBERS = 400_000
@@ -49,7 +49,7 @@ class Regroupings:
         for joined, both_ways in zip(self._joined, self._both_ways, strict=True):
             change += joined * both_ways[here, there]
         change[here == there] = np.inf
-        chosen = self._promising(change, landscape)
+        chosen = self._sample(self._distinct(self._promising(change, landscape), place))
         rows = np.repeat(place[None, :], len(chosen), axis=0)
         index = np.arange(len(chosen))
         rows[index, one[chosen]], rows[index, other[chosen]] = there[chosen], here[chosen]
@@ -63,7 +63,7 @@ class Regroupings:
         nodes, change = self._relocation_changes(landscape)
         targets = np.argsort(change, axis=1, kind="stable")[:, :_TARGETS]
         change = np.take_along_axis(change, targets, axis=1)
-        chosen = self._promising(change.ravel(), landscape)
+        chosen = self._sample(self._promising(change.ravel(), landscape))
         moved = place[None, :] == nodes[chosen // targets.shape[1]][:, None]
         moved[:, self._pinned] = False
         return np.where(moved, targets.ravel()[chosen][:, None], place[None, :])
@@ -104,7 +104,13 @@ class Regroupings:
             best = int(np.argmin(change)) if len(change) else 0
             return np.array([best] if len(change) and change[best] < -IMPROVEMENT else [], dtype=np.int64)
         hope = self._terrain.per_ms * (landscape.longest_ms - self._shortest_path_ms)
-        return self._sample(np.flatnonzero(change < hope - IMPROVEMENT))
+        return np.flatnonzero(change < hope - IMPROVEMENT)
+
+    def _distinct(self, pairs: Ints, place: Ints) -> Ints:
+        """Those pairs that do not repeat another one: interchangeable operators on the same nodes."""
+        classes, nodes = self._terrain.classes, self._terrain.instance.nodes
+        one, other = (classes[ends[pairs]] * nodes + place[ends[pairs]] for ends in self._pairs)
+        return pairs[np.sort(np.unique(one * (len(classes) * nodes) + other, return_index=True)[1])]
 
     def _sample(self, indices: Ints) -> Ints:
         if len(indices) <= self._rows:

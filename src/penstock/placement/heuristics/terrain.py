@@ -157,10 +157,11 @@ class Terrain:
         places = np.ascontiguousarray(assignments.T)
         total = self.node[np.arange(instance.operators)[:, None], places].sum(axis=0)
         links = places[instance.tails] * instance.nodes + places[instance.heads]
+        delays = np.take(instance.delay_ms, links)
         for cost in self.stream_costs:
-            total += cost.factors @ np.take(cost.matrix, links)
+            total += cost.factors @ (delays if cost.matrix is instance.delay_ms else np.take(cost.matrix, links))
         if self.per_ms:
-            total += self.per_ms * self._latest_ms(places, np.take(instance.delay_ms, links))
+            total += self.per_ms * self._latest_ms(places, delays)
         return np.asarray(total)
 
     def value(self, assignment: Ints) -> float:

@@ -6,10 +6,11 @@ from functools import lru_cache
 
 from penstock.spark import phrases
 
-SUFFIX = r"(ingly|edly|ing|edness|ness|ed|ily|ly|iest|ier|ies|es|s|e|y)$"
-"""Endings that are cut off, so that the forms of a word are one. Means the same to Python and to Spark."""
+SUFFIX = r"(?<=.{3})(ingly|edly|ing|edness|ness|ed|ily|ely|ly|iest|ier|ies|es|s|e|y)$"
+"""Endings that are cut off where three letters are left, so that the forms of a word are one.
 
-_SHORTEST_STEM = 3
+It means the same to Python and to Spark.
+"""
 
 _STRENGTHS: Mapping[float, str] = {
     3.0: """
@@ -21,7 +22,7 @@ _STRENGTHS: Mapping[float, str] = {
         lovely praise proud recommend remarkable satisfy success win
         """,
     1.0: """
-        agree benefit calm clean clear comfort decent easy fair fine fresh friend fun glad good helpful honest hope
+        agree benefit calm clean clear comfort decent easy fine fresh friend fun glad good helpful honest hope
         interest kind like lucky neat nice ok pleasant polite ready safe smile smooth soft solid sweet thank useful
         warm welcome
         """,
@@ -42,12 +43,11 @@ _STRENGTHS: Mapping[float, str] = {
 _EMPHASIS: Mapping[str, float] = {
     "absolutely": 1.6, "completely": 1.5, "extremely": 1.8, "incredibly": 1.7, "quite": 1.2, "really": 1.4,
     "so": 1.3, "totally": 1.5, "truly": 1.4, "utterly": 1.7, "very": 1.5,
-    "barely": 0.4, "fairly": 0.9, "hardly": 0.4, "kinda": 0.7, "little": 0.6, "rather": 0.9, "slightly": 0.5,
-    "somewhat": 0.7,
+    "kinda": 0.7, "little": 0.6, "rather": 0.9, "slightly": 0.5, "somewhat": 0.7,
 }  # fmt: skip
 
 _NEGATION = """
-    aint arent cannot cant couldnt didnt doesnt dont hadnt hasnt havent isnt lacks neither never no nobody none nor not
+    aint arent cannot cant couldnt didnt doesnt dont hadnt hasnt havent isnt neither never no nobody none nor not
     nothing nowhere shouldnt wasnt werent without wont wouldnt
     """
 
@@ -62,8 +62,8 @@ _CLEAR = 0.5
 
 
 def stem(word: str) -> str:
-    """The word without its ending, as long as enough is left of it."""
-    return re.sub(SUFFIX, "", word) if len(word) > _SHORTEST_STEM + 1 else word
+    """The word without its ending."""
+    return re.sub(SUFFIX, "", word)
 
 
 @lru_cache(maxsize=1)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _LATENESS = "30 seconds"
 _LEAST_WORDS = 3
-_SHORTEST_CUT = 5
 _NOISE = r"(https?://\S+)|(@\w+)|['\u2019]"
 """Addresses, names of accounts, and apostrophes, so that "don't" is one word."""
 
@@ -58,11 +57,7 @@ def stem_words(texts: "DataFrame") -> "DataFrame":
     """The same texts with every word reduced to its stem, as `lexicon.stem` does it."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    stems = F.transform(
-        "words",
-        lambda word: F.when(F.length(word) >= _SHORTEST_CUT, F.regexp_replace(word, SUFFIX, "")).otherwise(word),
-    )
-    return texts.withColumn("words", stems)
+    return texts.withColumn("words", F.transform("words", lambda word: F.regexp_replace(word, SUFFIX, "")))
 
 
 def score_texts(texts: "DataFrame") -> "DataFrame":

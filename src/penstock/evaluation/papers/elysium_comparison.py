@@ -1,0 +1,159 @@
+"""ELYSIUM's comparisons of policies: Figures 9, 12 and 13."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from penstock.evaluation.papers.elysium_runs import (
+    HOT,
+    RESTART,
+    T1,
+    T2,
+    Costs,
+    Outcome,
+    Setting,
+    common_share,
+    evaluate,
+    peak_per_s,
+)
+from penstock.evaluation.papers.experiment import Row
+from penstock.workloads import application
+
+JOINT, REACTIVE, PROACTIVE = "joint", "ELYSIUM (R)", "ELYSIUM (P)"
+_STRICT = "joint, cpu_min 0.40"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Several policies under one load, with the published (degradation, nodes saved in %) of each."""
+
+    name: str
+    settings: tuple[Setting, ...]
+    published: Mapping[str, tuple[float, float]]
+
+
+COMPARISONS: tuple[Comparison, ...] = (
+    Comparison(
+        "T1 stair",
+        (Setting(T1, "stair"),),
+        {
+            "static, over-provisioned": (0.05, 0),
+            "only operators, 2 workers": (1.47, 50),
+            "only operators, 4 workers": (0.98, 0),
+            "only resources, parallelism 2": (1.43, 19),
+            "only resources, parallelism 4": (0.97, 33),
+            JOINT: (0.97, 32),
+            REACTIVE: (0.81, 43),
+            PROACTIVE: (0.81, 43),
+        },
+    ),
+    Comparison("T1 step", (Setting(T1, "step"),), {JOINT: (0.78, 50), REACTIVE: (0.59, 58)}),
+    Comparison("T1 square", (Setting(T1, "square"),), {JOINT: (1.49, 25), REACTIVE: (1.7, 35), PROACTIVE: (1.2, 35)}),
+    Comparison("T1 sine", (Setting(T1, "sine"),), {JOINT: (1.25, 25), REACTIVE: (1.01, 47)}),
+    Comparison(
+        "T1 twitter", (Setting(T1, "twitter"),), {JOINT: (1.25, 24), REACTIVE: (0.86, 45), PROACTIVE: (0.9, 45)}
+    ),
+    Comparison("T2 square", (Setting(T2, "square"),), {JOINT: (0.99, 13), REACTIVE: (1.03, 33)}),
+    Comparison("T2 sine", (Setting(T2, "sine"),), {JOINT: (0.63, 30), REACTIVE: (0.17, 22)}),
+    Comparison("T2 twitter", (Setting(T2, "twitter"),), {JOINT: (0.49, 48), REACTIVE: (0.48, 50)}),
+)
+
+
+def _together() -> tuple[Comparison, ...]:
+    """Both applications at once: T1 at 200 events per second beside a stair, and two sines that fit together."""
+    share = common_share((T1, T2))
+    small = 200.0 / peak_per_s(application(T1))
+    return (
+        Comparison(
+            "T1 step + T2 stair", (Setting(T1, "step", small), Setting(T2, "stair", share)), {REACTIVE: (0.80, 17)}
+        ),
+        Comparison(
+            "T1 sine + T2 sine", (Setting(T1, "sine", share), Setting(T2, "sine", share)), {REACTIVE: (0.46, 21)}
+        ),
+    )
+
+
+def _policy(scaling: str, costs: Costs) -> str:
+    """The policy by which a scaling is made; baselines measure over the time that goes with the costs."""
+    window = f"window_s={costs.window_s:g}"
+    return {
+        "static, over-provisioned": "static",
+        "only operators, 2 workers": f"operators-only:workers=2,{window}",
+        "only operators, 4 workers": f"operators-only:workers=4,{window}",
+        "only resources, parallelism 2": f"workers-only:parallelism=2,{window}",
+        "only resources, parallelism 4": f"workers-only:parallelism=4,{window}",
+        JOINT: f"joint:{window}",
+        _STRICT: f"joint:{window},cpu_min=0.4",
+        REACTIVE: "elysium",
+        PROACTIVE: "elysium:mode=proactive",
+    }[scaling]
+
+
+@cache
+def _outcome(settings: tuple[Setting, ...], scaling: str, costs: Costs, seeds: int) -> Outcome:
+    return evaluate(settings, _policy(scaling, costs), costs, seeds)
+
+
+def figure_9(quick: bool) -> list[Row]:
+    """The summary of all comparisons, with the published restarts and with Penstock's own costs of a change."""
+    comparisons = COMPARISONS if not quick else COMPARISONS[1:4]
+    seeds = 1 if quick else 5
+    rows = [row for costs in (RESTART, HOT) for one in comparisons for row in _compared(one, costs, seeds)]
+    if not quick:
+        rows += [row for costs in (RESTART, HOT) for one in _together() for row in _compared(one, costs, seeds)]
+    return rows
+
+
+def _compared(comparison: Comparison, costs: Costs, seeds: int) -> Iterator[Row]:
+    where = f"{costs.name}: {comparison.name}"
+    found = {scaling: _outcome(comparison.settings, scaling, costs, seeds) for scaling in comparison.published}
+    for scaling, (degradation, saved) in comparison.published.items():
+        ours = found[scaling]
+        changes = f"{ours.reconfigurations:.1f} reconfigurations"
+        yield Row(f"{where}, {scaling}: degradation", degradation, ours.degradation, changes)
+        yield Row(f"{where}, {scaling}: nodes saved %", saved, ours.saved)
+    if JOINT not in found:
+        return
+    strict = _outcome(comparison.settings, _STRICT, costs, seeds)
+    for scaling in (s for s in (REACTIVE, PROACTIVE) if s in found):
+        yield from _against_joint(where, scaling, comparison.published, (found[scaling], found[JOINT], strict))
+    if comparison.name == "T1 step":
+        for scaling, published in ((JOINT, 150.0), (REACTIVE, 85.0)):
+            yield Row(f"{where}, {scaling}: s until sustained", published, found[scaling].recovery_s)
+
+
+def _against_joint(
+    where: str, scaling: str, published: Mapping[str, tuple[float, float]], found: tuple[Outcome, Outcome, Outcome]
+) -> Iterator[Row]:
+    """By how much more ELYSIUM saves than joint scaling, and the two shortfalls there can be."""
+    ours, joint, strict = found
+    wanted = published[scaling][1] - published[JOINT][1]
+    notes = [f"{ours.saved - strict.saved:+.1f} with cpu_min 0.40 for joint (degradation {strict.degradation:.3f})"]
+    if ours.saved - joint.saved < wanted:
+        notes.append("fewer than published")
+    if ours.degradation > joint.degradation:
+        notes.append("degradation above that of joint")
+    yield Row(f"{where}, {scaling}: % points saved beyond joint", wanted, ours.saved - joint.saved, "; ".join(notes))
+
+
+def figure_12(quick: bool) -> list[Row]:
+    """Both applications at once on one cluster."""
+    return _plain_rows(_together()[1:] if quick else _together(), (REACTIVE,), 1 if quick else 5)
+
+
+def figure_13(quick: bool) -> list[Row]:
+    """Reactive and proactive ELYSIUM beside joint scaling."""
+    chosen = [one for one in COMPARISONS if PROACTIVE in one.published]
+    return _plain_rows(chosen[1:2] if quick else chosen, (JOINT, REACTIVE, PROACTIVE), 1 if quick else 5)
+
+
+def _plain_rows(comparisons: Sequence[Comparison], scalings: Sequence[str], seeds: int) -> list[Row]:
+    rows = []
+    for costs in (RESTART, HOT):
+        for one in comparisons:
+            for scaling in scalings:
+                ours, (degradation, saved) = _outcome(one.settings, scaling, costs, seeds), one.published[scaling]
+                where = f"{costs.name}: {one.name}, {scaling}"
+                rows.append(Row(f"{where}: degradation", degradation, ours.degradation))
+                rows.append(Row(f"{where}: nodes saved %", saved, ours.saved))
+    return rows
