@@ -1,6 +1,8 @@
 """No event is lost or counted twice, whatever is changed and whoever is killed meanwhile."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +17,16 @@ PATIENCE_S = 500
 def trial(out: Path, *arguments: str) -> dict[str, Any]:
     """Run the benchmark in a process of its own, and return what it has found."""
     command = [sys.executable, "-m", "benchmarks.live.exactly_once", "--rate", "200", "--out", str(out), *arguments]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    # The benchmark starts processes of its own: in a session they can all be ended together.
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+        try:
+            output, errors = process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
     results = list(out.glob("*.json"))
-    assert results, f"{ended.stdout}\n{ended.stderr}"
+    assert results, f"{output}\n{errors}"
     found: dict[str, Any] = json.loads(results[0].read_text())
     return found
 

@@ -11,7 +11,12 @@ from penstock.analysis.benefit import (
 from penstock.analysis.change import has_changed
 from penstock.analysis.critical_path import CriticalPath, critical_path
 from penstock.analysis.etp import OperatorFlow, congested, effective_throughput, with_one_more
-from penstock.analysis.gaussian_process import GaussianProcess, expected_improvement, fit_gaussian_process
+from penstock.analysis.gaussian_process import (
+    GaussianProcess,
+    expected_improvement,
+    fit_gaussian_process,
+    probability_below,
+)
 from penstock.analysis.importance import (
     centrality,
     descendants,
@@ -72,6 +77,7 @@ __all__ = [
     "nearness_to_sources",
     "network_sojourn_s",
     "newest",
+    "probability_below",
     "recent",
     "resource_ratio",
     "score_threshold",

@@ -21,10 +21,14 @@ class Space:
     most: Vector
 
     def unit(self, points: Sequence[Vector] | NDArray[np.int64]) -> NDArray[np.float64]:
-        """The points on a scale from 0 at the base to 1 at the most."""
+        """The points on a scale from 0 at the base to 1 at the most, by the reciprocal of their parallelism.
+
+        Usage and the resource ratio go by that: from 3 instances to 4 is a greater step than from 30 to 40.
+        """
         low = np.asarray(self.base, dtype=float)
-        span = np.maximum(np.asarray(self.most, dtype=float) - low, 1.0)
-        scaled: NDArray[np.float64] = (np.asarray(points, dtype=float).reshape(-1, len(self.base)) - low) / span
+        span = 1.0 - low / np.asarray(self.most, dtype=float)
+        gone = 1.0 - low / np.asarray(points, dtype=float).reshape(-1, len(self.base))
+        scaled: NDArray[np.float64] = np.divide(gone, span, out=np.zeros_like(gone), where=span > 0)
         return scaled
 
 
@@ -65,13 +69,13 @@ def transferred_samples(
     samples: Sequence[tuple[Vector, float]],
     wanted: Sequence[Vector],
 ) -> list[tuple[Vector, float]]:
-    """Scores of the `wanted` points at a new rate, from the model of another rate and real samples at the new one.
+    """Values at the `wanted` points at a new rate, from the model of another rate and real samples at the new one.
 
     As in Algorithm 2: another process learns by how much the old model is off at the samples, and its mean is added to
     that of the old model.
     """
     known = [point for point, _ in samples]
-    residuals = np.asarray([score for _, score in samples]) - source.predict(source_space.unit(known))[0]
+    residuals = np.asarray([value for _, value in samples]) - source.predict(source_space.unit(known))[0]
     residual = fit_gaussian_process(space.unit(known), residuals)
-    scores = source.predict(source_space.unit(wanted))[0] + residual.predict(space.unit(wanted))[0]
-    return list(zip(wanted, (float(score) for score in scores), strict=True))
+    values = source.predict(source_space.unit(wanted))[0] + residual.predict(space.unit(wanted))[0]
+    return list(zip(wanted, (float(value) for value in values), strict=True))

@@ -98,6 +98,12 @@ def expected_improvement(mean: Vector, deviation: Vector, best: float, xi: float
     return np.where(certain, 0.0, np.maximum(improvement, 0.0))
 
 
+def probability_below(mean: Vector, deviation: Vector, limit: float) -> Vector:
+    """How likely a value is at most `limit`; 0 or 1 where nothing is uncertain."""
+    z = np.divide(limit - mean, deviation, out=np.zeros_like(mean), where=deviation > 0)
+    return np.where(deviation > 0, _normal_cdf(z), (mean <= limit).astype(float))
+
+
 def _normal_cdf(z: Vector) -> Vector:
     cdf: Vector = 0.5 * (1.0 + np.vectorize(math.erf, otypes=[float])(z / math.sqrt(2.0)))
     return cdf

@@ -70,9 +70,9 @@ class Queue:
     @property
     def mean_waiting_s(self) -> float:
         """Mean time before service begins."""
-        if not self.is_stable:
-            return math.inf
-        return self.waiting_probability / (self.servers * self.service_per_s - self.arrival_per_s)
+        spare_per_s = self.servers * self.service_per_s - self.arrival_per_s
+        # A usage that is below 1 only by rounding leaves nothing to spare.
+        return self.waiting_probability / spare_per_s if self.is_stable and spare_per_s > 0 else math.inf
 
     @property
     def mean_sojourn_s(self) -> float:

@@ -1,6 +1,7 @@
 """Where operators run and with how many replicas: problems, solvers, and the evaluator that judges their answers."""
 
 from penstock.placement.evaluator import Evaluation, evaluate
+from penstock.placement.heuristics import HEURISTICS
 from penstock.placement.ilp import solve_ilp
 from penstock.placement.problem import (
     AvailabilityModel,
@@ -26,6 +27,8 @@ register(
         "ilp", "the integer programme of the thesis, literally, with HiGHS", solve_ilp, replication=True, current=True
     )
 )
+for _heuristic in HEURISTICS:
+    register(_heuristic)
 
 __all__ = [
     "SOLVERS",

@@ -9,7 +9,6 @@ from penstock.analysis import (
     ApplicationRates,
     Space,
     application_rates,
-    benefit_score,
     bootstrap_set,
     desired_inputs,
     has_changed,
@@ -32,7 +31,16 @@ from penstock.policies.autrascale_memory import (
     is_about,
     with_model,
 )
-from penstock.policies.autrascale_search import carried_over, fits, most_promising, scored, with_predictions
+from penstock.policies.autrascale_search import (
+    Goal,
+    Surrogate,
+    Valued,
+    carried_over,
+    fits,
+    most_promising,
+    outside,
+    with_predictions,
+)
 from penstock.policies.sizing import on_fewest_workers
 
 _DRAINING = 4
@@ -85,10 +93,11 @@ class AutraScale:
     1. Throughput: every operator gets what its input needs over the true rate of an instance (equation 3), at most
        `utilisation` busy, again and again until a recommendation was tried already. Of all that was tried and kept up,
        the one with the fewest instances is the base k'; if none kept up, of those within `tolerance` of the best.
-    2. If the base meets the target that is all. Otherwise a Gaussian process learns the benefit score (equation 4,
-       weight `alpha`) of `uniform` samples with equal parallelism and of one per operator with the most it may have;
-       then expected improvement with `xi` proposes what to try next, from k' up to the bounds, until the target is met
-       with a score that allows `over_allocation` (equation 9), or `iterations` were made.
+    2. If the base meets the target that is all. Otherwise a Gaussian process learns from `uniform` samples with equal
+       parallelism and one per operator with the most it may have; then expected improvement with `xi` proposes what to
+       try next, from k' up to the bounds, until the target is met with a benefit score (equation 4, weight `alpha`)
+       that allows `over_allocation` (equation 9), or `iterations` were made. As published the process learns the
+       score; as `surrogate` the latency is better, because the other part of the score is known without learning.
     3. When the input rate changes the throughput step is made again, and the model of the nearest rate is carried over:
        a process learns the difference at the samples of the new rate (Algorithm 2), until there are as many of these
        as a bootstrap would have. For a rate that is known already, what was settled on then is taken at once.
@@ -112,6 +121,7 @@ class AutraScale:
     window_s: float = 30.0
     rate_tolerance: float = 0.1
     rate_windows: int = 3
+    surrogate: Surrogate = "latency"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -274,8 +284,7 @@ class AutraScale:
     def _is_good(self, scene: _Scene, base: Vector, sample: Sample) -> bool:
         if sample.latency_s is None or sample.latency_s > scene.target_s:
             return False
-        score = benefit_score(sample.parallelism, base, sample.latency_s, scene.target_s, self.alpha)
-        return score >= score_threshold(self.alpha, self.over_allocation) - 1e-9
+        return self._goal(scene).score(sample, base) >= score_threshold(self.alpha, self.over_allocation) - 1e-9
 
     def _next(self, scene: _Scene, course: Course, base: Vector) -> _Turn:
         """The next sample: of the bootstrap set where nothing is known, else the most promising one."""
@@ -294,19 +303,21 @@ class AutraScale:
         return self._asked(scene, course, found, f"search, step {course.iterations}: {_words(scene, found)}")
 
     def _most_promising(self, scene: _Scene, course: Course, base: Vector) -> Vector | None:
-        space = scene.space(base)
-        objective = (scene.target_s, self.alpha)
-        samples = scored(course.samples, base, *objective)
+        space, goal = scene.space(base), self._goal(scene)
+        valued: Valued = goal.values(course.samples, base)
         source = carried_over(scene.models, scene.input_per_s)
-        if source is not None and len(samples) < len(bootstrap_set(space, self.uniform)):
-            samples = with_predictions(samples, space, source, self.uniform, objective)
+        if source is not None and len(valued) < len(bootstrap_set(space, self.uniform)):
+            valued = with_predictions(valued, space, source, self.uniform, goal)
         closed = [*(sample.parallelism for sample in course.samples), *course.refused]
-        luck = (self.xi, self.seed + course.iterations)
-        return most_promising(space, samples, closed, fits(scene.view, scene.topology), luck)
+        allowed = outside(closed, fits(scene.view, scene.topology))
+        return most_promising(space, valued, goal, allowed, self.seed + course.iterations)
+
+    def _goal(self, scene: _Scene) -> Goal:
+        return Goal(scene.target_s, self.alpha, self.xi, self.surrogate)
 
     def _given_up(self, scene: _Scene, course: Course, base: Vector) -> _Turn:
         """Settle on the best sample: of those within the target, if there are any, the one of the highest score."""
-        values = dict(scored(course.samples, base, scene.target_s, self.alpha))
+        values = {sample.parallelism: self._goal(scene).score(sample, base) for sample in course.samples}
         within = [s.parallelism for s in course.samples if s.latency_s is not None and s.latency_s <= scene.target_s]
         best = max(within or values, key=values.__getitem__)
         turn = self._asked(scene, course, best, f"the best that was found: {_words(scene, best)}")

@@ -1,7 +1,9 @@
 """The next sample of AuTraScale: where a Gaussian process over what is known expects the greatest improvement."""
 
+import math
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,24 +15,45 @@ from penstock.analysis import (
     bootstrap_set,
     expected_improvement,
     fit_gaussian_process,
+    probability_below,
     transferred_samples,
 )
 from penstock.model import Topology, View
 from penstock.policies.autrascale_memory import RateModel, Sample, Vector
 
-Scored: TypeAlias = Sequence[tuple[Vector, float]]
+Points: TypeAlias = NDArray[np.int64]
+Surrogate: TypeAlias = Literal["latency", "score"]
+Valued: TypeAlias = Sequence[tuple[Vector, float]]
+
+_FAR = math.log(10.0)
+"""The logarithm of latency over target that stands for a sample that did not keep up, and the most there is."""
 
 
-def scored(samples: Sequence[Sample], base: Vector, target_s: float, alpha: float) -> list[tuple[Vector, float]]:
-    """The samples with their benefit scores; one that did not keep up has no use at all from its latency."""
-    late = float("inf")
-    return [
-        (
-            s.parallelism,
-            benefit_score(s.parallelism, base, late if s.latency_s is None else s.latency_s, target_s, alpha),
-        )
-        for s in samples
-    ]
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What is searched for: the latency target, the weight of meeting it (alpha), the exploration parameter xi, and
+    what the process learns: the score, as published, or the latency, from which the score follows."""
+
+    target_s: float
+    alpha: float
+    xi: float
+    surrogate: Surrogate = "latency"
+
+    def score(self, sample: Sample, base: Vector) -> float:
+        """Equation 4; of its latency a sample that did not keep up has no use at all."""
+        latency_s = math.inf if sample.latency_s is None else sample.latency_s
+        return benefit_score(sample.parallelism, base, latency_s, self.target_s, self.alpha)
+
+    def values(self, samples: Sequence[Sample], base: Vector) -> list[tuple[Vector, float]]:
+        """What the process learns of each sample."""
+        if self.surrogate == "score":
+            return [(sample.parallelism, self.score(sample, base)) for sample in samples]
+        return [(sample.parallelism, self._excess(sample)) for sample in samples]
+
+    def _excess(self, sample: Sample) -> float:
+        if sample.latency_s is None:
+            return _FAR
+        return min(_FAR, math.log(max(sample.latency_s, 1e-6) / self.target_s))
 
 
 def carried_over(models: Sequence[RateModel], rate_per_s: float) -> RateModel | None:
@@ -39,29 +62,24 @@ def carried_over(models: Sequence[RateModel], rate_per_s: float) -> RateModel | 
     return min(usable, key=lambda model: abs(model.rate_per_s - rate_per_s), default=None)
 
 
-def with_predictions(
-    samples: Scored, space: Space, source: RateModel, uniform: int, objective: tuple[float, float]
-) -> list[tuple[Vector, float]]:
-    """The real samples, and the rest of the bootstrap set as the model of another rate predicts it (Algorithm 2).
-
-    `objective` is the latency target in seconds and the weight alpha.
-    """
-    known = {point for point, _ in samples}
+def with_predictions(valued: Valued, space: Space, source: RateModel, uniform: int, goal: Goal) -> Valued:
+    """The real samples, and the rest of the bootstrap set as the model of another rate predicts it (Algorithm 2)."""
+    known = {point for point, _ in valued}
     wanted = [point for point in bootstrap_set(space, uniform) if point not in known]
     if not wanted:
-        return list(samples)
+        return valued
     source_space = Space(source.base, space.most)
-    learned = scored(source.samples, source.base, *objective)
-    process = fit_gaussian_process(source_space.unit([point for point, _ in learned]), [score for _, score in learned])
-    return [*samples, *transferred_samples(process, source_space, space, samples, wanted)]
+    learned = goal.values(source.samples, source.base)
+    process = fit_gaussian_process(source_space.unit([p for p, _ in learned]), [value for _, value in learned])
+    return [*valued, *transferred_samples(process, source_space, space, valued, wanted)]
 
 
-def fits(view: View, topology: Topology) -> Callable[[NDArray[np.int64]], NDArray[np.bool_]]:
+def fits(view: View, topology: Topology) -> Callable[[Points], NDArray[np.bool_]]:
     """A function that tells for points (rows) whether all workers together have the slots for each of them."""
     columns = [[topology.names.index(name) for name in segment] for segment in topology.all_segments]
     most = view.cluster.slots(view.max_workers)
 
-    def fitting(points: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def fitting(points: Points) -> NDArray[np.bool_]:
         slots = np.zeros(len(points), dtype=np.int64)
         for members in columns:
             slots += points[:, members].max(axis=1)
@@ -72,26 +90,46 @@ def fits(view: View, topology: Topology) -> Callable[[NDArray[np.int64]], NDArra
 
 
 def most_promising(
-    space: Space,
-    samples: Scored,
-    closed: Sequence[Vector],
-    allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
-    luck: tuple[float, int],
+    space: Space, valued: Valued, goal: Goal, allowed: Callable[[Points], NDArray[np.bool_]], seed: int
 ) -> Vector | None:
-    """The point of the greatest expected improvement that is allowed and not closed; None if there is none.
+    """The point of the greatest expected improvement that is allowed; None if there is none.
 
-    `luck` is the exploration parameter xi and the seed of what is drawn.
+    With the score as surrogate that is equation 5. With the latency it is the probability that a point meets the target
+    times what its score would then be better than the best that is known to meet it: how many instances a point has is
+    known, so nothing need be learned of that.
     """
-    xi, seed = luck
-    process = fit_gaussian_process(space.unit([point for point, _ in samples]), [score for _, score in samples])
-    best = max(score for _, score in samples)
-    barred = np.asarray([*closed], dtype=np.int64).reshape(-1, len(space.base))
+    process = fit_gaussian_process(space.unit([point for point, _ in valued]), [value for _, value in valued])
+    base = np.asarray(space.base, dtype=float)
 
-    def value(points: NDArray[np.int64]) -> NDArray[np.float64]:
-        improvement = expected_improvement(*process.predict(space.unit(points)), best, xi)
-        taken = (points[:, None, :] == barred[None, :, :]).all(axis=2).any(axis=1)
-        return np.where(taken | ~allowed(points), -np.inf, improvement)
+    def scores(points: Points) -> NDArray[np.float64]:
+        ratios: NDArray[np.float64] = (base / points).mean(axis=1)
+        return goal.alpha + (1.0 - goal.alpha) * ratios
 
-    ranked = sorted(samples, key=lambda sample: -sample[1])
+    def value(points: Points) -> NDArray[np.float64]:
+        mean, deviation = process.predict(space.unit(points))
+        if goal.surrogate == "score":
+            promise = expected_improvement(mean, deviation, max(value for _, value in valued), goal.xi)
+        else:
+            gain = np.maximum(scores(points) - best - goal.xi, 0.0)
+            promise = probability_below(mean, deviation, 0.0) * gain
+        return np.where(allowed(points), promise, -np.inf)
+
+    meeting = [point for point, excess in valued if excess <= 0]
+    best = float(scores(np.asarray(meeting, dtype=np.int64)).max()) if meeting else 0.0
+    ranked = sorted(valued, key=lambda sample: sample[1], reverse=goal.surrogate == "score")
     found = best_of_lattice(space.base, space.most, value, seed, [point for point, _ in ranked[:10]])
     return None if found is None else found[0]
+
+
+def outside(
+    closed: Sequence[Vector], allowed: Callable[[Points], NDArray[np.bool_]]
+) -> Callable[[Points], NDArray[np.bool_]]:
+    """The same, but for the closed points."""
+    barred = {*closed}
+
+    def open_(points: Points) -> NDArray[np.bool_]:
+        free = np.fromiter((tuple(point) not in barred for point in points.tolist()), dtype=bool, count=len(points))
+        both: NDArray[np.bool_] = free & allowed(points)
+        return both
+
+    return open_

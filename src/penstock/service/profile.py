@@ -9,7 +9,7 @@ from typing import Any
 from penstock.control import LoopSettings, Observed, Started, began
 from penstock.errors import UnknownName, UsageError
 from penstock.evaluation.profile_plots import operator_fits, write_profile_report
-from penstock.forecasting import Chosen, Forecaster, LoadSeries, best, forecaster_from_json
+from penstock.forecasting import Chosen, Forecaster, LoadSeries, SeasonalNaive, best, forecaster_from_json
 from penstock.model import Observation, Topology
 from penstock.profiling import ApplicationProfile, OverheadProfile, SelectivityProfile, UsageProfile
 from penstock.service.requests import RunRequest
@@ -61,7 +61,7 @@ class ProfileResult:
         overhead = self.profile.overhead
         found.append(("overhead of workers", overhead.function.kind, f"{overhead.error:.1%}"))
         if self.forecast is None:
-            return [*found, ("input load", "too short to learn from", "")]
+            return [*found, ("input load", "no pattern found, or too short to find one", "")]
         for method, error in self.forecast.errors.items():
             used = "used" if method == self.forecast.forecaster.kind else ""
             found.append((f"input load, {method}", used, f"{error:.1%}"))
@@ -158,7 +158,10 @@ def _observed(request: ProfileRequest, load: str, seed: int) -> tuple[Started, t
 
 
 def _forecast(observations: tuple[Observation, ...], application: str) -> Chosen | None:
+    """The best forecaster; None when the load is too short, or nothing says more than its last value does."""
     try:
-        return best(LoadSeries.of(observations, application))
+        chosen = best(LoadSeries.of(observations, application))
     except UsageError:
         return None
+    naive = isinstance(chosen.forecaster, SeasonalNaive) and chosen.forecaster.period == 1
+    return None if naive else chosen

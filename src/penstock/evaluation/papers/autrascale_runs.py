@@ -26,7 +26,7 @@ _OVERLOADED_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class LatencyModel:
-    """Processing latency of a job: `queue_s` times usage / (1 - usage) of each operator (`others_s` where not given)."""
+    """Processing latency of a job: per operator `queue_s` (`others_s` where not given) times usage / (1 - usage)."""
 
     fixed_s: float
     coordination_s: float

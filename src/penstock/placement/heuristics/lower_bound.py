@@ -18,7 +18,7 @@ import numpy as np
 
 from penstock.placement.costs import is_separable
 from penstock.placement.heuristics.judge import is_hopeless
-from penstock.placement.heuristics.terrain import NeighbourSets, Terrain, stream_costs, terrain_of
+from penstock.placement.heuristics.terrain import NeighbourSets, Terrain, is_chain, stream_costs, terrain_of
 from penstock.placement.instance import Floats, Ints, instance_of
 from penstock.placement.problem import Problem
 
@@ -43,6 +43,8 @@ def lower_bound(problem: Problem, thorough: bool = True) -> float | None:
     found = [_swept(costs.min(axis=0), terrain.per_ms * paths_ms, slots, len(costs))]
     if thorough:
         found.append(_assigned(costs, slots) + terrain.per_ms * _farthest(paths_ms, slots, len(costs)))
+        if is_chain(terrain.instance):
+            found.append(_farthest(_least_chains(terrain), slots, len(costs)) - known)
     return terrain.costs.constant + known + max(found) - _SLACK
 
 
@@ -137,6 +139,27 @@ def _reached_ms(order: tuple[int, ...], own: Floats, sets: NeighbourSets, delay_
             latest = np.maximum(latest, onward[key])
         length[operator] += latest
     return length
+
+
+def _least_chains(terrain: Terrain) -> Floats:
+    """For every node what a chain costs at least if any operator that is not pinned runs there."""
+    instance, order = terrain.instance, terrain.instance.problem.order
+    links = []
+    for one in order[:-1]:
+        stream = instance.outgoing[one][0]
+        links.append(sum(kind.factors[stream] * kind.matrix for kind in terrain.stream_costs))
+    ending, beginning = [terrain.node[order[0]]], [terrain.node[order[-1]]]
+    for link, one, other in zip(links, order[1:], order[-2::-1], strict=True):
+        ending.append(terrain.node[one] + (ending[-1][:, None] + link).min(axis=0))
+        back = links[len(links) - len(beginning)]
+        beginning.append(terrain.node[other] + (back + beginning[-1][None, :]).min(axis=1))
+    free = set(terrain.free.tolist())
+    totals = [
+        np.where(np.isfinite(terrain.node[one]), before + after - terrain.node[one], np.inf)
+        for one, before, after in zip(order, ending, beginning[::-1], strict=True)
+        if one in free
+    ]
+    return np.asarray(np.min(totals, axis=0))
 
 
 def _swept(cost: Floats, path_cost: Floats, slots: Ints, count: int) -> float:

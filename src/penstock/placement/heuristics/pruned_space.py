@@ -1,5 +1,7 @@
 """ODP on a Pruned Space (thesis, algorithm 2): the exact solver on ever larger sets of nodes around the pinned ones."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from penstock.placement.heuristics.judge import is_hopeless
@@ -32,30 +34,39 @@ def solve_pruned_space(problem: Problem, budget: Budget) -> Answer:
     return Answer(method=_METHOD)
 
 
-def nested_sets(penalty: Floats, inside: Ints) -> list[Ints]:
-    """The sets of a tree of nodes that hold more than the nodes `inside`, smallest first; the last holds all."""
-    sets = [np.array([node]) for node in range(len(penalty))]
-    found: list[Ints] = []
-    while len(sets) > 1:
-        sets = _joined(sets, penalty)
-        found.extend(members for members in sets if np.isin(inside, members).all() and len(members) > len(inside))
-    return found or [np.arange(len(penalty))]
+def nested_sets(penalty: Floats, inside: Ints) -> Iterator[Ints]:
+    """Sets of nodes that hold the nodes `inside`, each about twice as large as the one before; the last holds all.
+
+    Nodes come in pairs, formed so that penalties within pairs are small. A set grows by the pair that adds least to the
+    penalties between its members. Of the tree of all such sets only those are made that hold the nodes `inside`.
+    """
+    both = penalty + penalty.T
+    pair_of = _paired(both)
+    pairs = int(pair_of.max()) + 1
+    within = np.bincount(pair_of, weights=(both * (pair_of[:, None] == pair_of)).sum(axis=1)) / 2
+    members = np.isin(pair_of, pair_of[inside])
+    waiting = np.isin(np.arange(pairs), pair_of[inside], invert=True)
+    yield np.flatnonzero(members)
+    size = int(members.sum())
+    while waiting.any():
+        size = min(2 * size, len(penalty))
+        while members.sum() < size:
+            added = within + np.bincount(pair_of, weights=both[:, members].sum(axis=1))
+            chosen = int(np.argmin(np.where(waiting, added, np.inf)))
+            members |= pair_of == chosen
+            waiting[chosen] = False
+        yield np.flatnonzero(members)
 
 
-def _joined(sets: list[Ints], penalty: Floats) -> list[Ints]:
-    """The sets joined in pairs, those first that have the least penalties among their members; an odd one stays."""
-    count = len(sets)
-    member = np.zeros((count, len(penalty)))
-    for index, members in enumerate(sets):
-        member[index, members] = 1.0
-    between = member @ (penalty + penalty.T) @ member.T
-    inner = 0.5 * np.diagonal(between)
-    one, other = np.triu_indices(count, 1)
-    order = np.argsort(between[one, other] + inner[one] + inner[other], kind="stable")
-    left = set(range(count))
-    pairs = []
+def _paired(penalty: Floats) -> Ints:
+    """The pair of every node, pairs with the least penalty being formed first; an odd node is one by itself."""
+    one, other = np.triu_indices(len(penalty), 1)
+    order = np.argsort(penalty[one, other], kind="stable")
+    pair_of = np.full(len(penalty), -1, dtype=np.int64)
+    count = 0
     for first, second in zip(one[order].tolist(), other[order].tolist(), strict=True):
-        if first in left and second in left:
-            pairs.append(np.sort(np.concatenate([sets[first], sets[second]])))
-            left -= {first, second}
-    return pairs + [sets[index] for index in sorted(left)]
+        if pair_of[first] < 0 and pair_of[second] < 0:
+            pair_of[[first, second]] = count
+            count += 1
+    pair_of[pair_of < 0] = count
+    return pair_of

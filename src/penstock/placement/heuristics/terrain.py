@@ -196,7 +196,7 @@ def terrain_of(problem: Problem) -> Terrain:
     before = [tuple(sorted({int(instance.tails[s]) for s in streams})) for streams in instance.incoming]
     after = [tuple(sorted({int(instance.heads[s]) for s in streams})) for streams in instance.outgoing]
     # In a chain everything is on the only path, so that its length falls into parts too.
-    in_parts = _is_chain(instance)
+    in_parts = is_chain(instance)
     return Terrain(
         costs,
         costs.node + costs.per_ms * costs.execution_ms if in_parts else costs.node,
@@ -207,7 +207,7 @@ def terrain_of(problem: Problem) -> Terrain:
     )
 
 
-def _is_chain(instance: Instance) -> bool:
+def is_chain(instance: Instance) -> bool:
     """Whether every operator but the last feeds the next one and nothing else."""
     return instance.streams == instance.operators - 1 and all(
         len(instance.outgoing[one]) == 1 and int(instance.heads[instance.outgoing[one][0]]) == other
