@@ -29,9 +29,7 @@ def layered(operators: int, workers: int) -> Application:
     rate_per_s = 100.0 * operators / (2.0 * workers)
     costs = {name: OperatorCost(rate_per_s) for name in names}
     load_per_s = 100.0 * width
-    return Application(
-        topology, costs, "layers", "made up", load_per_s, load_per_s, Cluster.homogeneous(workers, 4)
-    )
+    return Application(topology, costs, "layers", "made up", load_per_s, load_per_s, Cluster.homogeneous(workers, 4))
 
 
 def view_of(application: Application) -> View:

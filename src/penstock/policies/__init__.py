@@ -26,9 +26,7 @@ register("joint", "every added instance adds a worker, one unit at a time (basel
 register("operators-only", "instances as in ELYSIUM on a fixed number of workers (baseline of ELYSIUM)", OperatorsOnly)
 register("workers-only", "workers as in ELYSIUM under a fixed parallelism (baseline of ELYSIUM)", WorkersOnly)
 register("fission", "replicas by load, now and as a Markov chain foresees it (operator fission)", Fission)
-register(
-    "autrascale", "throughput first, then Bayesian optimisation of latency and resources (AuTraScale)", AutraScale
-)
+register("autrascale", "throughput first, then Bayesian optimisation of latency and resources (AuTraScale)", AutraScale)
 register("drs", "an open queueing network, instances where they save the most time (DRS)", Drs)
 register("stela", "more or fewer workers when the user asks, where it counts most for throughput (Stela)", Stela)
 

@@ -112,7 +112,7 @@ class AutraScale:
     utilisation: float = 0.8
     tolerance: float = 0.05
     alpha: float = 0.8
-    over_allocation: float = 1.0
+    over_allocation: float = 0.25
     xi: float = 0.01
     uniform: int = 4
     iterations: int = 20

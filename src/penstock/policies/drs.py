@@ -183,7 +183,4 @@ def _reason(view: View, name: str, plan: _Plan) -> str:
     given = ", ".join(f"{operator} {count}" for operator, count in plan.parallelism.items())
     measured = "" if plan.measured_s is None else f" (measured now: {plan.measured_s:.3g} s)"
     time = f"takes {plan.promised_s:.3g} s" if math.isfinite(plan.promised_s) else "does not keep up"
-    return (
-        f"{label}the queueing network {time} with {given}, "
-        f"{view.objectives.latency_target_s:g} s allowed{measured}"
-    )
+    return f"{label}the queueing network {time} with {given}, {view.objectives.latency_target_s:g} s allowed{measured}"

@@ -1,27 +1,13 @@
 """The contract of a placement solver, with the problems and the brute force that it is held against."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from itertools import combinations_with_replacement, product
 
-import numpy as np
-
 from penstock.placement import (
-    Bounds,
-    DowntimeModel,
-    Network,
-    NetworkMetric,
-    Node,
-    Normalisation,
-    Operator,
     Placement,
     Problem,
-    Reconfiguration,
-    Stream,
-    Weights,
     evaluate,
 )
-from penstock.placement.evaluator import evaluator_of
 from penstock.placement.instance import instance_of
 
 

@@ -1,15 +1,17 @@
-"""The most frequent of a stream of counts, kept in state by a Python processor."""
+"""The most frequent words of every window, kept in state by a Python processor."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues, ValueState
 
 Counted: TypeAlias = tuple[str, int]
-
-_FORGET_MS = 15 * 60 * 1000
-_RANKING = "words array<string>, counts array<bigint>"
+Rankings: TypeAlias = Mapping[int, list[Counted]]
+"""A ranking for every window, which is known by the microsecond at which it begins."""
 
 
 def ranked(known: Iterable[Counted], updates: Iterable[Counted], k: int) -> list[Counted]:
@@ -23,31 +25,58 @@ def ranked(known: Iterable[Counted], updates: Iterable[Counted], k: int) -> list
     return sorted(best.items(), key=lambda counted: (-counted[1], counted[0]))[:k]
 
 
-class TopWords(StatefulProcessor):
-    """For every key the `k` most frequent words; emitted, with the key's columns, whenever they change.
+def updated(
+    rankings: Rankings, updates: Iterable[tuple[int, str, int]], k: int, windows: int
+) -> dict[int, list[Counted]]:
+    """The rankings that change through `updates` (window, word, count).
 
-    What was not touched for a quarter of an hour is forgotten.
+    Of `rankings` at most `windows` are remembered; what comes for a window that was forgotten is left out.
+    """
+    taken: dict[int, list[Counted]] = defaultdict(list)
+    oldest = min(rankings) if len(rankings) >= windows else None
+    for window, word, count in updates:
+        if oldest is None or window >= oldest:
+            taken[window].append((word, count))
+    fresh = {window: ranked(rankings.get(window, ()), counted, k) for window, counted in taken.items()}
+    return {window: ranking for window, ranking in fresh.items() if ranking != rankings.get(window)}
+
+
+class TopWords(StatefulProcessor):
+    """The `k` most frequent words of the last `windows` windows of every key; a ranking that changes is emitted.
+
+    Rows must have a `window_start`, a `word` and a `count`; those emitted have these, the `key` and a `place`.
     """
 
-    def __init__(self, k: int, key: Sequence[str]) -> None:
+    def __init__(self, k: int, windows: int, key: str) -> None:
         self._k = k
-        self._key = tuple(key)
+        self._windows = windows
+        self._key = key
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
-        self._ranking: ValueState = handle.getValueState("ranking", _RANKING, ttlDurationMs=_FORGET_MS)
+        self._kept: ValueState = handle.getValueState("rankings", "rankings string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         """Take the counts of one batch for one key."""
-        words, counts = self._ranking.get() or ([], [])
-        known = list(zip(words, counts, strict=True))
-        ranking = ranked(known, ((row["word"], row["count"]) for row in rows), self._k)
-        if ranking == known:
+        rankings = self._read()
+        updates = ((_microsecond(row["window_start"]), row["word"], row["count"]) for row in rows)
+        changed = updated(rankings, updates, self._k, self._windows)
+        if not changed:
             return
-        self._ranking.update(([word for word, _ in ranking], [count for _, count in ranking]))
-        of_key = dict(zip(self._key, key, strict=True))
-        for place, (word, count) in enumerate(ranking, start=1):
-            yield Row(**of_key, place=place, word=word, count=count)
+        newest = sorted((rankings | changed).items())[-self._windows :]
+        self._kept.update((json.dumps(newest),))
+        for window, ranking in changed.items():
+            start = datetime.fromtimestamp(window / 1e6, UTC)
+            for place, (word, count) in enumerate(ranking, start=1):
+                yield Row(**{self._key: key[0]}, window_start=start, place=place, word=word, count=count)
 
     def close(self) -> None:
         """Nothing is open."""
+
+    def _read(self) -> dict[int, list[Counted]]:
+        (text,) = self._kept.get() or ("[]",)
+        return {window: [(word, count) for word, count in ranking] for window, ranking in json.loads(text)}
+
+
+def _microsecond(time: datetime) -> int:
+    return round(time.timestamp() * 1e6)

@@ -1,5 +1,6 @@
 """Rolling Top-K Words, the application T1 of ELYSIUM: the most frequent words of every minute of a stream of tweets."""
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -12,16 +13,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _BUCKETS = 16
-_LATENESS = "30 seconds"
-_RANKING = "place int, word string, count bigint"
+_TABLES = 4
+_LATENESS_S = 30
 
 
 def top_words(parameters: Mapping[str, str]) -> Pipeline:
     """Most frequent words of a stream of tweets (ELYSIUM T1). Parameters: k, window_s, max, sink.
 
     As in the original every stage from the counter on keeps state. Words are counted per window; the intermediate
-    ranker finds the first `k` of a share of the words, the total ranker the first `k` of all. What they emit is the
-    ranking as it is now, whenever it changes; the last one of a window is final.
+    ranker finds the first `k` of every bucket of words, the total ranker the first `k` of all (it is divided by
+    windows, which take turns at its tables). What they emit is a ranking as it is now, whenever it changes; the last
+    one of a window is final.
     """
     check_known("top-words", parameters, ("k", "window_s", "max", "sink"))
     k, window_s, most = (
@@ -32,25 +34,24 @@ def top_words(parameters: Mapping[str, str]) -> Pipeline:
         return count_per_window(words, window_s)
 
     def intermediate_ranker(counts: "DataFrame") -> "DataFrame":
-        return rank(_with_bucket(counts), ("window_start", "bucket"), k)
+        bucket = f"pmod(xxhash64(word), {_BUCKETS})"
+        return rank(counts.selectExpr(f"{bucket} AS bucket", "*"), "bucket", k, window_s)
 
     def total_ranker(rankings: "DataFrame") -> "DataFrame":
-        return rank(rankings.drop("bucket", "place"), ("window_start",), k)
+        table = f"pmod(unix_seconds(window_start) div {window_s}, {_TABLES})"
+        return rank(rankings.selectExpr(f"{table} AS table", "window_start", "word", "count"), "table", k, window_s)
 
     pipeline = Pipeline("top-words")
     bounds = (1, most)
     pipeline.source("source", load="text")
     pipeline.operator("splitter", after="source", parallelism=bounds)(split_words)
     pipeline.operator("stop-word-filter", after="splitter", parallelism=bounds)(drop_stop_words)
-    pipeline.operator("counter", after="stop-word-filter", key=("window", "word"), stateful=True, parallelism=bounds)(
-        counter
-    )
-    pipeline.operator(
-        "intermediate-ranker", after="counter", key=("window_start", "bucket"), stateful=True, parallelism=bounds
-    )(intermediate_ranker)
-    pipeline.operator(
-        "total-ranker", after="intermediate-ranker", key="window_start", stateful=True, parallelism=bounds
-    )(total_ranker)
+    for name, after, key, function in (
+        ("counter", "stop-word-filter", ("window", "word"), counter),
+        ("intermediate-ranker", "counter", ("bucket",), intermediate_ranker),
+        ("total-ranker", "intermediate-ranker", ("table",), total_ranker),
+    ):
+        pipeline.operator(name, after=after, key=key, stateful=True, parallelism=bounds)(function)
     pipeline.sink("rankings", after="total-ranker", mode="update", format=parameters.get("sink", "batches"))
     return pipeline
 
@@ -72,20 +73,15 @@ def count_per_window(words: "DataFrame", window_s: int) -> "DataFrame":
     from pyspark.sql import functions as F  # noqa: N812
 
     window = F.window("event_time", f"{window_s} seconds")
-    counted = words.withWatermark("event_time", _LATENESS).groupBy(window, "word").count()
+    counted = words.withWatermark("event_time", f"{_LATENESS_S} seconds").groupBy(window, "word").count()
     return counted.select(F.col("window.start").alias("window_start"), "word", "count")
 
 
-def rank(counts: "DataFrame", key: tuple[str, ...], k: int) -> "DataFrame":
-    """The first `k` words of every key, whenever they change."""
+def rank(counts: "DataFrame", key: str, k: int, window_s: int) -> "DataFrame":
+    """The first `k` words of every window for each `key`, whenever they change."""
     from penstock.spark.applications.ranking import TopWords
 
-    columns = ", ".join(f"{column} {dict(counts.dtypes)[column]}" for column in key)
-    processor = TopWords(k, key)
-    return counts.groupBy(*key).transformWithState(processor, f"{columns}, {_RANKING}", "Update", "ProcessingTime")
-
-
-def _with_bucket(counts: "DataFrame") -> "DataFrame":
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return counts.withColumn("bucket", F.pmod(F.xxhash64("word"), F.lit(_BUCKETS)))
+    # As many windows as may still change, and one more for what is on its way.
+    processor = TopWords(k, 2 + math.ceil(_LATENESS_S / window_s), key)
+    schema = f"{key} bigint, window_start timestamp, place int, word string, count bigint"
+    return counts.groupBy(key).transformWithState(processor, schema, "Update", "None")
