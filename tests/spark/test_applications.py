@@ -17,7 +17,7 @@ from penstock.errors import InvalidModel, UnknownName, UsageError
 from penstock.spark import Pipeline, RunningPipeline, RunOptions
 from penstock.spark.applications import SPARK_APPLICATIONS, load_user_pipeline, of_application, spark_pipeline
 from penstock.spark.applications.lexicon import emphasis, mood, negations, score, stem, strengths
-from penstock.spark.applications.ranking import ranked
+from penstock.spark.applications.ranking import ranked, updated
 from penstock.spark.applications.synthetic import Stage
 from penstock.spark.applications.top_words import stop_words
 from penstock.spark.graph import OperatorNode, SourceNode
@@ -134,6 +134,17 @@ class TestTopWords:
             counts.update(batch)
             ranking = ranked(ranking, [(word, counts[word]) for word in set(batch)], k)
         assert ranking == sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:k]
+
+
+class TestForgettingWindows:
+    def test_a_ranking_that_stays_the_same_is_not_emitted(self) -> None:
+        assert updated({1: [("a", 3)]}, [(1, "a", 3), (1, "b", 2)], k=1, windows=2) == {}
+        assert updated({1: [("a", 3)]}, [(1, "b", 4), (2, "c", 1)], k=1, windows=2) == {1: [("b", 4)], 2: [("c", 1)]}
+
+    def test_a_window_that_was_forgotten_does_not_come_back(self) -> None:
+        kept = {3: [("a", 1)], 4: [("a", 1)]}
+        assert updated(kept, [(2, "late", 9)], k=1, windows=2) == {}
+        assert updated(kept, [(2, "late", 9)], k=1, windows=3) == {2: [("late", 9)]}
 
 
 class TestSentiment:

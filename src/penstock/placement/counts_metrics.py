@@ -14,7 +14,7 @@ _FINEST_FLOW = 1e9
 
 
 class CountMetrics:
-    """Adds metrics to the model of `variables`, each as a term that is at most the true value in the steps of a unit."""
+    """Adds metrics to the model of `variables`, each as a term that is at most the true value in steps of a unit."""
 
     def __init__(self, variables: CountVariables) -> None:
         self.variables = variables

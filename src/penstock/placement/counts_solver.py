@@ -1,4 +1,4 @@
-"""Exact solution of any problem, with replication, a current deployment and bounds, by CP-SAT over numbers of replicas."""
+"""Exact solution of any problem, with replication, current deployment and bounds, by CP-SAT over replica counts."""
 
 from dataclasses import replace
 from typing import Any
@@ -136,7 +136,7 @@ class _Model:
         solver.parameters.random_seed = budget.seed
         solver.parameters.num_workers = _WORKERS
         solver.parameters.interleave_search = _INTERLEAVE
-        # With several literals before one bound, CP-SAT 9.15 derives false ones here and calls solvable models unsolvable.
+        # With several literals before one bound, CP-SAT 9.15 derives false ones and calls solvable models unsolvable.
         solver.parameters.auto_detect_greater_than_at_least_one_of = False
         status = solver.solve(self.variables.model)
         if status == cp_model.INFEASIBLE:

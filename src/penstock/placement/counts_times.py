@@ -85,7 +85,7 @@ class CountTimes:
         return delay
 
     def _add_detours(self, unit: Unit, response: Any, latencies: list[Any]) -> None:
-        """A valid cut: along the longest chain of operators, going through a node takes at least the way there and on."""
+        """A valid cut: along the longest chain of operators, a node costs at least the way there and the way on."""
         chain = self._longest_chain()
         there, onward = self._ways_ms(chain), self._ways_ms(chain, backwards=True)
         processing = sum(latencies[operator] for operator in chain)

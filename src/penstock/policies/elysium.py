@@ -100,9 +100,8 @@ class Elysium:
         """Learn from what is new and, when it is time, assess."""
         memory = self._updated(view, memory)
         later_s = memory.senses.next_assessment_s(view.now_s, self.assessment_period_s)
-        later = Keep(f"the next assessment is at {later_s:.0f} s")
-        if later_s is not None and not self._early:
-            return later, memory
+        if later_s is not None:
+            return Keep(f"the next assessment is at {later_s:.0f} s"), memory
         sources = arriving(view, self.window_s, None if self.plain else self.tolerance)
         if not sources:
             return Keep("no input rate is known yet"), memory

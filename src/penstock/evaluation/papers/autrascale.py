@@ -98,7 +98,14 @@ def _elasticity(job: Job, label: str, drs: tuple[Published, Published], autrasca
         begun = f"and {samples} samples to begin with" if isinstance(policy, AutraScale) else ""
         total = None if theirs is None else float(sum(theirs.parallelism))
         rows.append(Row(f"{label} {method}: instances", total, float(ran.total), note))
-        rows.append(Row(f"{label} {method}: iterations", theirs and float(theirs.iterations), float(took), begun))
+        rows.append(
+            Row(
+                f"{label} {method}: iterations",
+                None if theirs is None else float(theirs.iterations),
+                float(took),
+                begun,
+            )
+        )
     return rows
 
 

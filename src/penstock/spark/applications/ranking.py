@@ -3,7 +3,6 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from pyspark.sql import Row
@@ -11,7 +10,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 Counted: TypeAlias = tuple[str, int]
 Rankings: TypeAlias = Mapping[int, list[Counted]]
-"""A ranking for every window, which is known by the microsecond at which it begins."""
+"""A ranking for every window; windows are numbers that grow with time."""
 
 
 def ranked(known: Iterable[Counted], updates: Iterable[Counted], k: int) -> list[Counted]:
@@ -44,7 +43,7 @@ def updated(
 class TopWords(StatefulProcessor):
     """The `k` most frequent words of the last `windows` windows of every key; a ranking that changes is emitted.
 
-    Rows must have a `window_start`, a `word` and a `count`; those emitted have these, the `key` and a `place`.
+    Rows must have a `window`, a `word` and a `count`; those emitted have these, the `key` and a `place`.
     """
 
     def __init__(self, k: int, windows: int, key: str) -> None:
@@ -59,16 +58,15 @@ class TopWords(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         """Take the counts of one batch for one key."""
         rankings = self._read()
-        updates = ((_microsecond(row["window_start"]), row["word"], row["count"]) for row in rows)
+        updates = ((row["window"], row["word"], row["count"]) for row in rows)
         changed = updated(rankings, updates, self._k, self._windows)
         if not changed:
             return
         newest = sorted((rankings | changed).items())[-self._windows :]
         self._kept.update((json.dumps(newest),))
         for window, ranking in changed.items():
-            start = datetime.fromtimestamp(window / 1e6, UTC)
             for place, (word, count) in enumerate(ranking, start=1):
-                yield Row(**{self._key: key[0]}, window_start=start, place=place, word=word, count=count)
+                yield Row(**{self._key: key[0]}, window=window, place=place, word=word, count=count)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -76,7 +74,3 @@ class TopWords(StatefulProcessor):
     def _read(self) -> dict[int, list[Counted]]:
         (text,) = self._kept.get() or ("[]",)
         return {window: [(word, count) for word, count in ranking] for window, ranking in json.loads(text)}
-
-
-def _microsecond(time: datetime) -> int:
-    return round(time.timestamp() * 1e6)

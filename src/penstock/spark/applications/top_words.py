@@ -83,5 +83,8 @@ def rank(counts: "DataFrame", key: str, k: int, window_s: int) -> "DataFrame":
 
     # As many windows as may still change, and one more for what is on its way.
     processor = TopWords(k, 2 + math.ceil(_LATENESS_S / window_s), key)
-    schema = f"{key} bigint, window_start timestamp, place int, word string, count bigint"
-    return counts.groupBy(key).transformWithState(processor, schema, "Update", "None")
+    schema = f"{key} bigint, window bigint, place int, word string, count bigint"
+    # Times go through Python as plain numbers, which have no time zone to get wrong.
+    numbered = counts.selectExpr(key, "unix_micros(window_start) AS window", "word", "count")
+    rankings = numbered.groupBy(key).transformWithState(processor, schema, "Update", "None")
+    return rankings.selectExpr(key, "timestamp_micros(window) AS window_start", "place", "word", "count")
