@@ -66,9 +66,12 @@ def newest(observations: Sequence[Observation], window_s: float) -> tuple[Observ
 
 def weighted_mean(pairs: Iterable[tuple[float | None, float | None]]) -> float | None:
     """The mean of (value, weight) pairs in which both are known; None when no weight is left."""
-    known = [(value, weight) for value, weight in pairs if value is not None and weight is not None]
-    total = sum(weight for _, weight in known)
-    return sum(value * weight for value, weight in known) / total if total > 0 else None
+    total = weighed = 0.0
+    for value, weight in pairs:
+        if value is not None and weight is not None:
+            total += weight
+            weighed += value * weight
+    return weighed / total if total > 0 else None
 
 
 def application_rates(topology: Topology, observations: Sequence[Observation]) -> ApplicationRates:

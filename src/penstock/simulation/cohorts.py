@@ -28,8 +28,10 @@ class Cohorts:
 
     def extend(self, cohorts: Iterable[Cohort]) -> None:
         """Add cohorts at the end, in their order."""
-        for birth_s, count, mass in cohorts:
-            self.push(birth_s, count, mass)
+        for cohort in cohorts:
+            self._items.append(cohort)
+            self.count += cohort[1]
+            self.mass += cohort[2]
 
     def pop_all(self) -> list[Cohort]:
         """Take everything."""
