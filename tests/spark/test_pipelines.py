@@ -339,7 +339,7 @@ class TestChangingWhatRuns:
     def test_nothing_is_lost_or_doubled_by_any_change(
         self, spark: "SparkSession", tmp_path: Path, eventually: Eventually, cut: bool
     ) -> None:
-        load = Load(batches=25)
+        load = Load(batches=18)
         running = RunningPipeline(
             spark,
             counting("changes", cut),
@@ -368,7 +368,7 @@ class TestChangingWhatRuns:
     def test_a_crash_is_resumed_with_another_parallelism(
         self, spark: "SparkSession", tmp_path: Path, eventually: Eventually
     ) -> None:
-        load = Load(batches=12)
+        load = Load(batches=8)
         options = RunOptions(0.0, load.open)
         first = RunningPipeline(spark, counting("crash", cut=True), "fused", tmp_path, {"count": 2}, options)
         first.start()
