@@ -2,9 +2,17 @@
 
 from collections.abc import Mapping
 
-from penstock.evaluation.papers import elysium
+from penstock.evaluation.papers import autrascale, elysium, fission, stela
 from penstock.evaluation.papers.experiment import Experiment, Row
 
-EXPERIMENTS: Mapping[str, Experiment] = {experiment.name: experiment for experiment in (*elysium.EXPERIMENTS,)}
+EXPERIMENTS: Mapping[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        *elysium.EXPERIMENTS,
+        *fission.EXPERIMENTS,
+        *autrascale.EXPERIMENTS,
+        *stela.EXPERIMENTS,
+    )
+}
 
 __all__ = ["EXPERIMENTS", "Experiment", "Row"]

@@ -46,18 +46,20 @@ _NOISE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a change costs. `window_s` is over what time the baselines' measurements are averaged."""
+    """What a change costs, how often policies are asked, and over what time the baselines average."""
 
     name: str
     pauses: Pauses
-    window_s: float
     restarts: bool
+    decide_every_s: float
+    window_s: float
 
 
-RESTART = Costs("restarts of 5 to 8 s", STORM_PAUSES, 60.0, True)
-"""As published: whatever changes, the application restarts; metrics are averages over a minute."""
-HOT = Costs("Penstock's costs", Pauses(), 20.0, False)
-"""As measured on Spark: workers and stateless operators change while the application runs."""
+RESTART = Costs("restarts of 5 to 8 s", STORM_PAUSES, True, 60.0, 60.0)
+"""As published: whatever changes, the application restarts; policies are asked once a minute about the last minute."""
+HOT = Costs("Penstock's costs", Pauses(), False, 10.0, 20.0)
+"""As on Spark: workers and stateless operators change while the application runs, and policies are asked after every
+observation; they still assess once a minute, except where one of them sees a reason not to wait."""
 
 
 class Rebalancing:
@@ -203,12 +205,10 @@ def make_policy(text: str, settings: Sequence[Setting]) -> Policy[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How a run goes: assessments every `period_s`, for `duration_s` (None: the load's), from which start.
+    """How a run goes: the policy is asked every `period_s` (None: as the costs say), for `duration_s` (None: as long as
+    the load lasts), from the smallest configuration on, or from the over-provisioned one."""
 
-    It starts with the smallest configuration, or with the over-provisioned one.
-    """
-
-    period_s: float = 60.0
+    period_s: float | None = None
     duration_s: float | None = None
     overprovisioned: bool = False
 
@@ -259,7 +259,12 @@ def run(
     loads = [(app, curve(setting, seed)) for app, setting in zip(apps, settings, strict=True)]
     world = World(loads, cluster, start, WorldSettings(seed, noise=0.02, pauses=costs.pauses))
     journal = MemoryJournal()
-    unguarded = LoopSettings(decide_every_s=course.period_s, cooldown_s=0.0, scale_down_after_s=0.0, settle_s=1e9)
+    unguarded = LoopSettings(
+        decide_every_s=course.period_s or costs.decide_every_s,
+        cooldown_s=0.0,
+        scale_down_after_s=0.0,
+        settle_s=1e9,
+    )
     ports = Ports(world, Rebalancing(world) if costs.restarts else world, world, journal)
     loop = ControlLoop(Plant(topologies, cluster, Objectives()), made, ports, unguarded)
     loop.begin({"application": "+".join(topologies), "seed": str(seed)})

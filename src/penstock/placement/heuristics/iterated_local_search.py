@@ -14,7 +14,7 @@ from penstock.placement.heuristics.greedy import greedy_start
 from penstock.placement.heuristics.judge import Judge, judged
 from penstock.placement.heuristics.landscape import Landscape
 from penstock.placement.heuristics.local_search import IMPROVEMENT, descend, is_better
-from penstock.placement.heuristics.lower_bound import lower_bound
+from penstock.placement.heuristics.lower_bound import outlook_of
 from penstock.placement.heuristics.regroupings import Regroupings
 from penstock.placement.heuristics.terrain import terrain_of
 from penstock.placement.instance import Floats, Instance, Ints
@@ -47,9 +47,21 @@ def solve_iterated_local_search(problem: Problem, budget: Budget) -> Answer:
     rng = np.random.default_rng(budget.seed)
     if not is_separable(problem) or judge.score(start)[0] > 0:
         return judge.answer(_plain(judge, start, budget, rng), _METHOD)
-    bound = lower_bound(problem, thorough=False)
+    outlook = outlook_of(problem)
+    start = start if outlook is None else _better_start(judge, start, outlook.nodes)
+    bound = None if outlook is None else outlook.bound
     enough = -np.inf if bound is None else bound + TOLERANCE
     return replace(judge.answer(_incremental(judge, start, enough, budget), _METHOD), bound=bound)
+
+
+def _better_start(judge: Judge, start: Ints, nodes: tuple[int, ...]) -> Ints:
+    """`start`, or the operators in their order on the nodes that look best from afar, whichever is better."""
+    free = terrain_of(judge.instance.problem).free
+    if len(nodes) != len(free):
+        return start
+    other = start.copy()
+    other[free] = nodes
+    return other if is_better(judge.score(other), judge.score(start)) else start
 
 
 def _incremental(judge: Judge, start: Ints, enough: float, budget: Budget) -> Ints:
@@ -77,18 +89,18 @@ def _settle(landscape: Landscape, regroupings: Regroupings, budget: Budget) -> f
     terrain = landscape.terrain
     neighbourhoods = (regroupings.exchanges, regroupings.relocations, regroupings.reorderings)
     landscape.descend(budget)
-    value, unhelpful, turn = terrain.value(landscape.assignment), 0, 0
+    unhelpful, turn = 0, 0
     while unhelpful < len(neighbourhoods) and not budget.is_over:
         rows = neighbourhoods[turn % len(neighbourhoods)](landscape)
         values = terrain.values(rows) if len(rows) else np.array([np.inf])
         first = int(np.argmin(values))
-        if values[first] < value - IMPROVEMENT:
+        if values[first] < landscape.value - IMPROVEMENT:
             landscape.reset(rows[first])
             landscape.descend(budget)
-            value, unhelpful = terrain.value(landscape.assignment), 0
+            unhelpful = 0
         else:
             unhelpful, turn = unhelpful + 1, turn + 1
-    return value
+    return landscape.value
 
 
 def _plain(judge: Judge, start: Ints, budget: Budget, rng: np.random.Generator) -> Ints:

@@ -46,6 +46,12 @@ class Landscape:
             self.table += sends @ to[assignment] + gets @ out_of[assignment]
         self._follow_paths()
 
+    @property
+    def value(self) -> float:
+        """What is minimised; the table counts every stream at both of its ends."""
+        at = self._rows, self.assignment
+        return float(0.5 * (self.table[at] + self.terrain.node[at]).sum() + self.terrain.per_ms * self.longest_ms)
+
     def descend(self, budget: Budget) -> None:
         """Make the best move as long as one is an improvement."""
         while not budget.is_over:

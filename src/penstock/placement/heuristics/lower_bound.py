@@ -12,40 +12,64 @@ problem, and whoever sits farthest out says how long the longest path is at leas
 """
 
 import heapq
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
 from penstock.placement.costs import is_separable
 from penstock.placement.heuristics.judge import is_hopeless
-from penstock.placement.heuristics.terrain import NeighbourSets, Terrain, is_chain, stream_costs, terrain_of
+from penstock.placement.heuristics.terrain import NeighbourSets, Terrain, stream_costs, terrain_of
 from penstock.placement.instance import Floats, Ints, instance_of
 from penstock.placement.problem import Problem
+from penstock.placement.structure import chain_of
 
 _SLACK = 1e-9
 _MOST_NUMBERS = 20_000_000
 
 
-def lower_bound(problem: Problem, thorough: bool = True) -> float | None:
-    """The bound, or None if nothing is known about objectives of this kind.
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """A quick bound, and the nodes that the operators would have if all of them cost what the cheapest one does."""
 
-    Otherwise a quicker, weaker bound, for which all operators cost what the cheapest of them costs on a node. Both
-    take a time that grows with the square of the nodes; the thorough one solves an assignment problem in addition.
+    bound: float
+    nodes: tuple[int, ...]
+
+
+def lower_bound(problem: Problem) -> float | None:
+    """A number that no placement's objective is below, or None if nothing is known about objectives of this kind.
+
+    Takes a time that grows with the square of the nodes, and for chains in addition with their length.
     """
+    outlook = outlook_of(problem)
+    if outlook is None:
+        return None
+    terrain = terrain_of(problem)
+    if not len(terrain.free):
+        return outlook.bound
+    slots = _slots(terrain)
+    costs, known = _least_costs(terrain, slots)
+    longest_ms = _farthest(_shortest_ms(problem), slots, len(costs))
+    found = known + _assigned(costs, slots) + terrain.per_ms * longest_ms
+    if chain_of(terrain.instance) is not None:
+        found = max(found, _farthest(_least_chains(terrain), slots, len(costs)))
+    return max(outlook.bound, terrain.costs.constant + found - _SLACK)
+
+
+@lru_cache(maxsize=8)
+def outlook_of(problem: Problem) -> Outlook | None:
+    """A weaker bound without an assignment problem, None if nothing is known; made once."""
     if not is_separable(problem) or is_hopeless(instance_of(problem)):
         return None
     terrain = terrain_of(problem)
     if not len(terrain.free):
         pinned = np.array([candidates[0] for candidates in terrain.instance.candidates])
-        return terrain.costs.objective(pinned) - _SLACK
-    slots, paths_ms = _slots(terrain), _shortest_ms(problem)
+        return Outlook(terrain.costs.objective(pinned) - _SLACK, ())
+    slots = _slots(terrain)
     costs, known = _least_costs(terrain, slots)
-    found = [_swept(costs.min(axis=0), terrain.per_ms * paths_ms, slots, len(costs))]
-    if thorough:
-        found.append(_assigned(costs, slots) + terrain.per_ms * _farthest(paths_ms, slots, len(costs)))
-        if is_chain(terrain.instance):
-            found.append(_farthest(_least_chains(terrain), slots, len(costs)) - known)
-    return terrain.costs.constant + known + max(found) - _SLACK
+    least, nodes = _swept(costs.min(axis=0), terrain.per_ms * _shortest_ms(problem), slots, len(costs))
+    return Outlook(terrain.costs.constant + known + least - _SLACK, nodes)
 
 
 def shortest_path_ms(problem: Problem) -> float:
@@ -143,16 +167,13 @@ def _reached_ms(order: tuple[int, ...], own: Floats, sets: NeighbourSets, delay_
 
 def _least_chains(terrain: Terrain) -> Floats:
     """For every node what a chain costs at least if any operator that is not pinned runs there."""
-    instance, order = terrain.instance, terrain.instance.problem.order
-    links = []
-    for one in order[:-1]:
-        stream = instance.outgoing[one][0]
-        links.append(sum(kind.factors[stream] * kind.matrix for kind in terrain.stream_costs))
-    ending, beginning = [terrain.node[order[0]]], [terrain.node[order[-1]]]
-    for link, one, other in zip(links, order[1:], order[-2::-1], strict=True):
-        ending.append(terrain.node[one] + (ending[-1][:, None] + link).min(axis=0))
-        back = links[len(links) - len(beginning)]
-        beginning.append(terrain.node[other] + (back + beginning[-1][None, :]).min(axis=1))
+    order = terrain.instance.problem.order
+    ending = [terrain.node[order[0]]]
+    for one, other in pairwise(order):
+        ending.append(terrain.node[other] + (ending[-1][:, None] + _link_costs(terrain, one)).min(axis=0))
+    beginning = [terrain.node[order[-1]]]
+    for one, _ in list(pairwise(order))[::-1]:
+        beginning.append(terrain.node[one] + (_link_costs(terrain, one) + beginning[-1][None, :]).min(axis=1))
     free = set(terrain.free.tolist())
     totals = [
         np.where(np.isfinite(terrain.node[one]), before + after - terrain.node[one], np.inf)
@@ -162,22 +183,31 @@ def _least_chains(terrain: Terrain) -> Floats:
     return np.asarray(np.min(totals, axis=0))
 
 
-def _swept(cost: Floats, path_cost: Floats, slots: Ints, count: int) -> float:
-    """The least sum of the `count` cheapest slots and the largest path cost among their nodes."""
+def _link_costs(terrain: Terrain, operator: int) -> Floats:
+    """What the only stream that leaves an operator costs on every link."""
+    stream = terrain.instance.outgoing[operator][0]
+    zero = np.zeros((terrain.instance.nodes, terrain.instance.nodes))
+    return np.asarray(sum((kind.factors[stream] * kind.matrix for kind in terrain.stream_costs), start=zero))
+
+
+def _swept(cost: Floats, path_cost: Floats, slots: Ints, count: int) -> tuple[float, tuple[int, ...]]:
+    """The least sum of the `count` cheapest slots and the largest path cost among their nodes, and their nodes."""
     best, total = np.inf, 0.0
-    taken: list[float] = []
+    nodes: tuple[int, ...] = ()
+    taken: list[tuple[float, int]] = []
     for node in np.argsort(path_cost, kind="stable").tolist():
-        if not np.isfinite(cost[node] + path_cost[node]):
+        price = float(cost[node])
+        if not np.isfinite(price + path_cost[node]):
             continue
         for _ in range(int(slots[node])):
             if len(taken) < count:
-                heapq.heappush(taken, -float(cost[node]))
-                total += float(cost[node])
-            elif cost[node] < -taken[0]:
-                total += float(cost[node]) + heapq.heapreplace(taken, -float(cost[node]))
-        if len(taken) == count:
-            best = min(best, total + float(path_cost[node]))
-    return best if np.isfinite(best) else -np.inf
+                heapq.heappush(taken, (-price, node))
+                total += price
+            elif price < -taken[0][0]:
+                total += price + heapq.heapreplace(taken, (-price, node))[0]
+        if len(taken) == count and total + float(path_cost[node]) < best:
+            best, nodes = total + float(path_cost[node]), tuple(sorted(where for _, where in taken))
+    return (best, nodes) if nodes else (-np.inf, ())
 
 
 def _farthest(paths_ms: Floats, slots: Ints, count: int) -> float:

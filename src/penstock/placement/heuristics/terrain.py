@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from penstock.placement.costs import Costs, costs_of
 from penstock.placement.instance import Floats, Instance, Ints
 from penstock.placement.problem import Problem
+from penstock.placement.structure import chain_of
 
 Bools = NDArray[np.bool_]
 
@@ -164,10 +164,6 @@ class Terrain:
             total += self.per_ms * self._latest_ms(places, delays)
         return np.asarray(total)
 
-    def value(self, assignment: Ints) -> float:
-        """What is minimised, for one placement."""
-        return float(self.values(assignment[None, :])[0])
-
     def _latest_ms(self, places: Ints, delays: Floats) -> Floats:
         """The critical path of every column."""
         done = self.costs.execution_ms[np.arange(self.instance.operators)[:, None], places]
@@ -196,7 +192,7 @@ def terrain_of(problem: Problem) -> Terrain:
     before = [tuple(sorted({int(instance.tails[s]) for s in streams})) for streams in instance.incoming]
     after = [tuple(sorted({int(instance.heads[s]) for s in streams})) for streams in instance.outgoing]
     # In a chain everything is on the only path, so that its length falls into parts too.
-    in_parts = is_chain(instance)
+    in_parts = chain_of(instance) is not None
     return Terrain(
         costs,
         costs.node + costs.per_ms * costs.execution_ms if in_parts else costs.node,
@@ -204,14 +200,6 @@ def terrain_of(problem: Problem) -> Terrain:
         stream_costs(costs, costs.per_ms * (1.0 if in_parts else _TIE_BREAK / max(1, instance.streams))),
         NeighbourSets.among(before),
         NeighbourSets.among(after),
-    )
-
-
-def is_chain(instance: Instance) -> bool:
-    """Whether every operator but the last feeds the next one and nothing else."""
-    return instance.streams == instance.operators - 1 and all(
-        len(instance.outgoing[one]) == 1 and int(instance.heads[instance.outgoing[one][0]]) == other
-        for one, other in pairwise(instance.problem.order)
     )
 
 
