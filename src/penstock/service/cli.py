@@ -133,32 +133,25 @@ def compare(
 
 @app.command()
 def demo(
-    duration: Duration = 150.0,
-    simulated: Annotated[bool, typer.Option(help="Show it in virtual time instead, without Spark.")] = False,
+    live: Annotated[bool, typer.Option(help="On a private Spark cluster, in real time, instead of simulated.")] = False,
+    duration: Annotated[
+        float | None, typer.Option(help="Length in seconds (default: 3600 simulated, 150 live).")
+    ] = None,
     out: Out = Path("runs/demo"),
     as_json: Json = False,
 ) -> None:
-    """Show the main job: a private Spark cluster, an application whose load changes, and a policy in charge."""
+    """Show the main job: an application whose load changes, with a policy in charge."""
     from penstock.control import LoopSettings
     from penstock.service.requests import RunRequest
 
-    if simulated:
-        requests = [RunRequest("top-words", name, "sine", 3600.0, seed=1) for name in ("static", "ds2")]
+    if not live:
+        requests = [RunRequest("top-words", name, "sine", duration or 3600.0, seed=1) for name in ("static", "ds2")]
         _show_many(requests[0], {request.policy: _simulated(request, out) for request in requests}, out, as_json)
         return
     settings = LoopSettings(observe_every_s=5.0, decide_every_s=5.0, cooldown_s=15.0, settle_s=15.0)
+    load, lasts_s = "sine:low=50,high=600", duration or 150.0
     request = RunRequest(
-        "top-words",
-        "ds2:catch_up_s=30",
-        "sine:low=50,high=600",
-        duration,
-        1,
-        "fused",
-        True,
-        3,
-        "smallest",
-        10.0,
-        settings,
+        "top-words", "ds2:catch_up_s=30", load, lasts_s, 1, "fused", True, 3, "smallest", 10.0, settings
     )
     _show_one(request, _live(request, out, None), out, as_json)
 
