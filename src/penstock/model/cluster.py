@@ -57,9 +57,10 @@ class Cluster:
         names = [worker.name for worker in self.workers]
         if len(set(names)) < len(names):
             raise InvalidModel("Two workers of the cluster have the same name.")
+        known = set(names)
         for link in self.links:
             for end in (link.source, link.target):
-                if end not in names:
+                if end not in known:
                     raise InvalidModel(f"Link {link.source} -> {link.target} names unknown worker '{end}'.")
 
     @classmethod

@@ -6,21 +6,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.analysis import (
-    ApplicationRates,
-    Space,
-    application_rates,
     bootstrap_set,
     desired_inputs,
     has_changed,
-    newest,
     recent,
     score_threshold,
     selectivities,
     source_inputs,
-    weighted_mean,
 )
 from penstock.errors import UsageError
-from penstock.model import Decision, Keep, Observation, Reconfigure, Topology, View, diff
+from penstock.model import Decision, Keep, Reconfigure, Topology, View, diff
 from penstock.policies.autrascale_memory import (
     AutraScaleMemory,
     Course,
@@ -31,6 +26,7 @@ from penstock.policies.autrascale_memory import (
     is_about,
     with_model,
 )
+from penstock.policies.autrascale_scene import Scene, running, scene_of
 from penstock.policies.autrascale_search import (
     Goal,
     Surrogate,
@@ -46,34 +42,8 @@ from penstock.policies.sizing import on_fewest_workers
 _DRAINING = 4
 """A sample is judged after so many running times at the latest, whether its backlog is gone or not."""
 
-_KEEPS_UP = 0.99
-"""Who completes this share of what arrives keeps up: the rest is what measurements are off by."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Scene:
-    """One application as it is now: what runs, what it did in the last window, and what is known of other rates."""
-
-    view: View
-    topology: Topology
-    running: Vector
-    lately: ApplicationRates
-    seen: tuple[Observation, ...]
-    models: tuple[RateModel, ...]
-    input_per_s: float
-    throughput_per_s: float
-    latency_s: float | None
-
-    @property
-    def now_s(self) -> float:
-        return self.view.now_s
-
-    @property
-    def target_s(self) -> float:
-        return self.view.objectives.latency_target_s
-
-    def space(self, base: Vector) -> Space:
-        return Space(base, tuple(operator.max_parallelism for operator in self.topology.operators))
+_HELPS = 1.005
+"""An instance that is added on suspicion must bring at least this much more throughput for another to be added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +137,7 @@ class AutraScale:
         course = memory.courses.get(topology.name, Course())
         if course.wanted is None or course.asked_s is None:
             return course
-        granted = _running(view, topology) == course.wanted
+        granted = running(view, topology) == course.wanted
         if granted and course.began_s is None:
             # It was granted after the previous evaluation at the earliest.
             return replace(course, began_s=memory.evaluated_s)
@@ -186,92 +156,125 @@ class AutraScale:
             if view.now_s < course.began_s + self.running_s - 1e-3:
                 return _Turn(course, f"what runs is judged after {self.running_s:g} s")
             since_s = course.began_s + self.running_s / 2
-        scene = _scene(view, topology, newest(recent(view.observations, since_s), self.window_s), models)
+        scene = scene_of(view, topology, models, recent(view.observations, since_s), self.window_s)
         if scene is None:
             return _Turn(course, "input or throughput is not known yet", is_known=bool(course.rates))
-        course = replace(course, rates={**course.rates, **_rates(scene)})
+        course = replace(course, rates={**course.rates, **scene.rates})
         patient = course.began_s is not None and view.now_s < course.began_s + _DRAINING * self.running_s
-        if patient and _drains(scene):
+        if patient and scene.drains:
             return _Turn(course, "a backlog is being worked off")
         return self._step(scene, course)
 
-    def _step(self, scene: _Scene, course: Course) -> _Turn:
+    def _step(self, scene: Scene, course: Course) -> _Turn:
         if self._is_new_rate(scene, course):
             return self._begin(scene, course)
         if course.phase == "throughput":
             return self._throughput(scene, course)
         return self._watched(scene, course) if course.phase == "settled" else self._judged(scene, course)
 
-    def _is_new_rate(self, scene: _Scene, course: Course) -> bool:
+    def _is_new_rate(self, scene: Scene, course: Course) -> bool:
         if course.rate_per_s is None:
             return True
         seen = (o.applications.get(scene.topology.name) for o in scene.view.observations)
         rates = [a.input_per_s for a in seen if a is not None and a.input_per_s is not None]
         return has_changed(rates, course.rate_per_s, self.rate_tolerance, self.rate_windows)
 
-    def _begin(self, scene: _Scene, course: Course) -> _Turn:
-        """Fit a new rate: one that is known at once, another from the throughput step on."""
+    def _begin(self, scene: Scene, course: Course) -> _Turn:
+        """Fit a new rate: one that is known at once, another from the throughput step on.
+
+        What was learned of the old rate so far is kept, even if nothing was settled on.
+        """
+        unfinished = course.phase in ("bootstrap", "search") and len(course.samples) > 1
+        model = self._best(scene, course, course.base) if unfinished and course.base is not None else None
         fresh = Course(rate_per_s=scene.input_per_s, rates=course.rates, began_s=course.began_s)
         known = next((m for m in scene.models if is_about(scene.input_per_s, m.rate_per_s, self.rate_tolerance)), None)
         if known is None:
-            return self._throughput(scene, fresh)
+            return replace(self._throughput(scene, fresh), model=model)
         fresh = replace(fresh, phase="search", base=known.base, samples=known.samples, rate_per_s=known.rate_per_s)
-        return self._asked(scene, fresh, known.settled, f"{known.rate_per_s:.0f} events/s are known from before")
+        because = f"{known.rate_per_s:.0f} events/s are known from before"
+        return replace(self._asked(scene, fresh, known.settled, because), model=model)
 
-    def _asked(self, scene: _Scene, course: Course, wanted: Vector, because: str) -> _Turn:
+    def _asked(self, scene: Scene, course: Course, wanted: Vector, because: str) -> _Turn:
         """Ask for a parallelism; what runs already is judged at the next evaluation."""
         began_s = scene.now_s - self.running_s if wanted == scene.running else None
         return _Turn(replace(course, wanted=wanted, asked_s=scene.now_s, began_s=began_s), because)
 
-    def _throughput(self, scene: _Scene, course: Course) -> _Turn:
+    def _throughput(self, scene: Scene, course: Course) -> _Turn:
         """One iteration of the throughput step."""
         wanted = self._recommended(scene, course)
         if wanted is None:
             return _Turn(course, "the rate of some operator's instances is not known yet")
-        trials = (*course.trials, Trial(scene.running, scene.throughput_per_s))
+        kept_up = scene.keeps_up(self.tolerance)
+        # What keeps up may still be busier than it should be.
+        spare = self.utilisation == 1 or all(k >= w for k, w in zip(scene.running, wanted, strict=True))
+        trials = (*course.trials, Trial(scene.running, scene.throughput_per_s, kept_up and spare))
         course = replace(course, trials=trials)
-        tried = {trial.parallelism for trial in trials}
-        if wanted not in tried and wanted not in course.refused and not self._suffices(scene, wanted):
+        tried = {*(trial.parallelism for trial in trials), *course.refused}
+        if wanted in tried and not kept_up:
+            wanted = self._with_one_more(scene, course)
+        ends = kept_up and self.utilisation == 1 and sum(scene.running) <= sum(wanted)
+        if wanted not in tried and not ends:
             course = replace(course, iterations=course.iterations + 1)
-            return self._asked(scene, course, wanted, f"throughput, step {course.iterations}: {_words(scene, wanted)}")
-        base = self._reviewed(scene, trials)
+            return self._asked(scene, course, wanted, f"throughput, step {course.iterations}: {scene.words(wanted)}")
+        base = self._reviewed(trials)
         course = replace(course, phase="base", base=base, iterations=0)
-        return self._asked(scene, course, base, f"throughput needs {_words(scene, base)}")
+        return self._asked(scene, course, base, f"throughput needs {scene.words(base)}")
 
-    def _reviewed(self, scene: _Scene, trials: tuple[Trial, ...]) -> Vector:
+    def _reviewed(self, trials: tuple[Trial, ...]) -> Vector:
         """The fewest instances among those that kept up, or, if none did, that came close to the best."""
+        kept_up = [trial.parallelism for trial in trials if trial.kept_up]
         best = max(trial.throughput_per_s for trial in trials)
-        enough = _KEEPS_UP * scene.input_per_s
-        least = enough if best >= enough else (1 - self.tolerance) * best
-        return min((trial.parallelism for trial in trials if trial.throughput_per_s >= least), key=sum)
+        close = [t.parallelism for t in trials if t.throughput_per_s >= (1 - self.tolerance) * best]
+        return min(kept_up or close, key=sum)
 
-    def _suffices(self, scene: _Scene, wanted: Vector) -> bool:
-        """Whether what runs keeps up with no more instances than are recommended."""
-        keeps_up = scene.throughput_per_s >= _KEEPS_UP * scene.input_per_s
-        return keeps_up and self.utilisation == 1 and sum(scene.running) <= sum(wanted)
+    def _with_one_more(self, scene: Scene, course: Course) -> Vector:
+        """What runs, with one more instance of the operator that has the least to spare.
 
-    def _recommended(self, scene: _Scene, course: Course) -> Vector | None:
-        """Equation 3 by the inputs that the sources bring; None while a rate that is needed is not known."""
+        Rates are measured with errors, so what should keep up may not. Where that last step brought nothing, no
+        further one is made.
+        """
+        *before, last = course.trials
+        if before and last.throughput_per_s < _HELPS * max(trial.throughput_per_s for trial in before):
+            return scene.running
+        needs = self._needs(scene, course)
+        operators = scene.topology.operators
+        tightness = [needs.get(o.name, 0.0) / k for o, k in zip(operators, scene.running, strict=True)]
+        tightest = tightness.index(max(tightness))
+        return tuple(
+            operator.clip(k + 1) if index == tightest else k
+            for index, (operator, k) in enumerate(zip(operators, scene.running, strict=True))
+        )
+
+    def _needs(self, scene: Scene, course: Course) -> dict[str, float]:
+        """Equation 3 by the inputs that the sources bring: instances of every operator, as far as they are known."""
         topology = scene.topology
         ratios = selectivities(topology, scene.view.observations)
         desired = desired_inputs(topology, source_inputs(topology, scene.lately), ratios)
-        wanted = []
-        for operator, running in zip(topology.operators, scene.running, strict=True):
-            arriving, rate = desired[operator.name], course.rates.get(operator.name)
+        needs = {}
+        for name, arriving in desired.items():
+            rate = course.rates.get(name)
             if arriving == 0:
-                wanted.append(operator.clip(1))
-            elif arriving is None or not rate:
-                wanted.append(running)
-            else:
-                wanted.append(operator.clip(math.ceil(arriving / (rate * self.utilisation) - 1e-9)))
-        return tuple(wanted) if course.rates or scene.input_per_s == 0 else None
+                needs[name] = 0.0
+            elif arriving is not None and rate:
+                needs[name] = arriving / (rate * self.utilisation)
+        return needs
 
-    def _judged(self, scene: _Scene, course: Course) -> _Turn:
+    def _recommended(self, scene: Scene, course: Course) -> Vector | None:
+        """What every operator needs, rounded up and within bounds; None while no rate is known that is needed."""
+        needs = self._needs(scene, course)
+        if not course.rates and scene.input_per_s > 0:
+            return None
+        return tuple(
+            operator.clip(math.ceil(needs[operator.name] - 1e-9)) if operator.name in needs else running
+            for operator, running in zip(scene.topology.operators, scene.running, strict=True)
+        )
+
+    def _judged(self, scene: Scene, course: Course) -> _Turn:
         """Take what runs as a sample, and settle on it or try another."""
         base = course.base
         if base is None or scene.latency_s is None:
             return self._settled(scene, course, "no latency is measured, so only throughput counts")
-        keeps_up = scene.throughput_per_s >= (1 - self.tolerance) * scene.input_per_s
+        keeps_up = scene.keeps_up(self.tolerance)
         sample = Sample(scene.running, scene.latency_s if keeps_up else None)
         others = tuple(s for s in course.samples if s.parallelism != scene.running)
         course = replace(course, samples=(*others, sample))
@@ -281,12 +284,12 @@ class AutraScale:
             return self._settled(scene, course, f"{scene.latency_s:.3g} s are within the target")
         return self._next(scene, course, base)
 
-    def _is_good(self, scene: _Scene, base: Vector, sample: Sample) -> bool:
+    def _is_good(self, scene: Scene, base: Vector, sample: Sample) -> bool:
         if sample.latency_s is None or sample.latency_s > scene.target_s:
             return False
         return self._goal(scene).score(sample, base) >= score_threshold(self.alpha, self.over_allocation) - 1e-9
 
-    def _next(self, scene: _Scene, course: Course, base: Vector) -> _Turn:
+    def _next(self, scene: Scene, course: Course, base: Vector) -> _Turn:
         """The next sample: of the bootstrap set where nothing is known, else the most promising one."""
         queue = course.queue
         if course.phase == "base" and carried_over(scene.models, scene.input_per_s) is None:
@@ -295,14 +298,14 @@ class AutraScale:
         if queue:
             left = "the last one" if len(queue) == 1 else f"{len(queue)} left"
             course = replace(course, phase="bootstrap", queue=queue[1:])
-            return self._asked(scene, course, queue[0], f"a sample to begin with ({left}): {_words(scene, queue[0])}")
+            return self._asked(scene, course, queue[0], f"a sample to begin with ({left}): {scene.words(queue[0])}")
         found = self._most_promising(scene, course, base) if course.iterations < self.iterations else None
         if found is None:
             return self._given_up(scene, course, base)
         course = replace(course, phase="search", queue=(), iterations=course.iterations + 1)
-        return self._asked(scene, course, found, f"search, step {course.iterations}: {_words(scene, found)}")
+        return self._asked(scene, course, found, f"search, step {course.iterations}: {scene.words(found)}")
 
-    def _most_promising(self, scene: _Scene, course: Course, base: Vector) -> Vector | None:
+    def _most_promising(self, scene: Scene, course: Course, base: Vector) -> Vector | None:
         space, goal = scene.space(base), self._goal(scene)
         valued: Valued = goal.values(course.samples, base)
         source = carried_over(scene.models, scene.input_per_s)
@@ -312,71 +315,39 @@ class AutraScale:
         allowed = outside(closed, fits(scene.view, scene.topology))
         return most_promising(space, valued, goal, allowed, self.seed + course.iterations)
 
-    def _goal(self, scene: _Scene) -> Goal:
+    def _goal(self, scene: Scene) -> Goal:
         return Goal(scene.target_s, self.alpha, self.xi, self.surrogate)
 
-    def _given_up(self, scene: _Scene, course: Course, base: Vector) -> _Turn:
-        """Settle on the best sample: of those within the target, if there are any, the one of the highest score."""
+    def _given_up(self, scene: Scene, course: Course, base: Vector) -> _Turn:
+        """Settle on the best that was found."""
+        model = self._best(scene, course, base)
+        turn = self._asked(scene, course, model.settled, f"the best that was found: {scene.words(model.settled)}")
+        return replace(turn, course=replace(turn.course, phase="settled", queue=(), misses=0), model=model)
+
+    def _best(self, scene: Scene, course: Course, base: Vector) -> RateModel:
+        """What was learned, and the best sample: within the target, if there are any, that of the highest score."""
         values = {sample.parallelism: self._goal(scene).score(sample, base) for sample in course.samples}
         within = [s.parallelism for s in course.samples if s.latency_s is not None and s.latency_s <= scene.target_s]
         best = max(within or values, key=values.__getitem__)
-        turn = self._asked(scene, course, best, f"the best that was found: {_words(scene, best)}")
-        course = replace(turn.course, phase="settled", queue=(), misses=0)
-        return _Turn(course, turn.because, RateModel(_rate(scene, course), base, course.samples, best))
+        return RateModel(_rate(scene, course), base, course.samples, best)
 
-    def _settled(self, scene: _Scene, course: Course, because: str) -> _Turn:
+    def _settled(self, scene: Scene, course: Course, because: str) -> _Turn:
         rest = replace(course, phase="settled", wanted=None, asked_s=None, began_s=None, queue=(), misses=0)
         base = course.base or scene.running
         return _Turn(rest, because, RateModel(_rate(scene, course), base, course.samples, scene.running))
 
-    def _watched(self, scene: _Scene, course: Course) -> _Turn:
+    def _watched(self, scene: Scene, course: Course) -> _Turn:
         """Start again when a settled application is no longer as it should be."""
         was_s = course.latency_s(scene.running)
         if was_s is None:
             return _Turn(replace(course, misses=0), "settled")
         late = scene.latency_s is not None and scene.latency_s > max(scene.target_s, (1 + self.rate_tolerance) * was_s)
-        slow = scene.throughput_per_s < (1 - self.tolerance) * scene.input_per_s
-        if not late and not slow:
+        if not late and scene.keeps_up(self.tolerance):
             return _Turn(replace(course, misses=0), "settled")
         if course.misses + 1 < self.rate_windows:
             return _Turn(replace(course, misses=course.misses + 1), "settled, but not as it should be")
         return self._throughput(scene, Course(rate_per_s=scene.input_per_s, rates=course.rates))
 
 
-def _scene(
-    view: View, topology: Topology, seen: tuple[Observation, ...], models: tuple[RateModel, ...]
-) -> _Scene | None:
-    """None while input or throughput are not known."""
-    lately = application_rates(topology, seen)
-    if lately.input_per_s is None or lately.throughput_per_s is None:
-        return None
-    applications = [o.applications[topology.name] for o in seen if topology.name in o.applications]
-    latency_s = weighted_mean((a.latency.mean_s, a.completed) for a in applications if a.latency is not None)
-    running = _running(view, topology)
-    rates = (lately.input_per_s, lately.throughput_per_s)
-    return _Scene(view, topology, running, lately, seen, models, *rates, latency_s)
-
-
-def _running(view: View, topology: Topology) -> Vector:
-    requested = view.requested.parallelism[topology.name]
-    return tuple(requested[name] for name in topology.names)
-
-
-def _rates(scene: _Scene) -> dict[str, float]:
-    """What an instance of each operator handles, where that was seen."""
-    return {name: rate for name, o in scene.lately.operators.items() if (rate := o.rate_per_s)}
-
-
-def _rate(scene: _Scene, course: Course) -> float:
+def _rate(scene: Scene, course: Course) -> float:
     return scene.input_per_s if course.rate_per_s is None else course.rate_per_s
-
-
-def _drains(scene: _Scene) -> bool:
-    """Whether more waits than the target allows for, and it is getting less."""
-    seen = [o.applications.get(scene.topology.name) for o in scene.seen]
-    waiting = [a.backlog for a in seen if a is not None and a.backlog is not None]
-    return len(waiting) > 1 and waiting[-1] > scene.input_per_s * scene.target_s and waiting[-1] < 0.99 * waiting[0]
-
-
-def _words(scene: _Scene, parallelism: Vector) -> str:
-    return ", ".join(f"{name} {k}" for name, k in zip(scene.topology.names, parallelism, strict=True))

@@ -13,10 +13,11 @@ LIBRARY = 50
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One iteration of the throughput step: what ran, and what it completed per second."""
+    """One iteration of the throughput step: what ran, what it completed per second, and whether it was enough."""
 
     parallelism: Vector
     throughput_per_s: float
+    kept_up: bool
 
 
 @dataclass(frozen=True, slots=True)

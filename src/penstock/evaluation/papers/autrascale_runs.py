@@ -125,6 +125,12 @@ class Ran:
         """All instances."""
         return sum(self.parallelism)
 
+    def until(self, app: Application, end_s: float, changes: int) -> "Ran":
+        """The same run as if it had ended then, after so many changes."""
+        seen = tuple(o for o in self.observations if o.at_s <= end_s + 1e-6)
+        kept = self.changes[:changes]
+        return Ran(kept[-1][1] if kept else self.parallelism, *_averages(app, seen), kept, seen)
+
 
 def steered(job: Job, policy: Policy[Any], until_s: float) -> Ran:
     """Let a policy steer the job; nothing stands between its decisions and the job."""
@@ -154,10 +160,14 @@ def _ran(app: Application, world: World, entries: list[Any]) -> Ran:
         for e in entries
         if isinstance(e, Acted) and not e.error
     )
-    last = [o.applications[app.name] for o in seen[-6:]]
+    return Ran(vector(app, world.requested()), *_averages(app, seen), changes, seen)
+
+
+def _averages(app: Application, seen: tuple[Observation, ...]) -> tuple[float, float]:
+    """Throughput and latency in the last half minute."""
+    last = [o.applications[app.name] for o in seen[-3:]]
     throughput = sum(a.throughput_per_s or 0.0 for a in last) / len(last)
-    latency = sum(a.latency.mean_s for a in last if a.latency is not None) / len(last)
-    return Ran(vector(app, world.requested()), throughput, latency, changes, seen)
+    return throughput, sum(a.latency.mean_s for a in last if a.latency is not None) / len(last)
 
 
 def vector(app: Application, configuration: Configuration) -> tuple[int, ...]:

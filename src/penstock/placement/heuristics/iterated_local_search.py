@@ -47,60 +47,75 @@ def solve_iterated_local_search(problem: Problem, budget: Budget) -> Answer:
     rng = np.random.default_rng(budget.seed)
     if not is_separable(problem) or judge.score(start)[0] > 0:
         return judge.answer(_plain(judge, start, budget, rng), _METHOD)
+    search = _Search(problem, budget)
     outlook = outlook_of(problem)
-    start = start if outlook is None else _better_start(judge, start, outlook.nodes)
     bound = None if outlook is None else outlook.bound
-    enough = -np.inf if bound is None else bound + TOLERANCE
-    return replace(judge.answer(_incremental(judge, start, enough, budget), _METHOD), bound=bound)
+    starts = [start] if outlook is None else [*_from_afar(judge, start, outlook.nodes), start]
+    return replace(judge.answer(search.run(starts, bound), _METHOD), bound=bound)
 
 
-def _better_start(judge: Judge, start: Ints, nodes: tuple[int, ...]) -> Ints:
-    """`start`, or the operators in their order on the nodes that look best from afar, whichever is better."""
+def _from_afar(judge: Judge, start: Ints, nodes: tuple[int, ...]) -> list[Ints]:
+    """The placement of the operators, in their order, on the nodes that look best from afar, if it is one."""
     free = terrain_of(judge.instance.problem).free
     if len(nodes) != len(free):
-        return start
-    other = start.copy()
-    other[free] = nodes
-    return other if is_better(judge.score(other), judge.score(start)) else start
+        return []
+    place = start.copy()
+    place[free] = nodes
+    return [place] if judge.score(place)[0] <= 0 else []
 
 
-def _incremental(judge: Judge, start: Ints, enough: float, budget: Budget) -> Ints:
-    """The search proper; `start` keeps all constraints, and so does everything after it."""
-    terrain, rng = terrain_of(judge.instance.problem), np.random.default_rng(budget.seed)
-    landscape, regroupings = Landscape(terrain, start), Regroupings(terrain, rng)
-    current_value = _settle(landscape, regroupings, budget)
-    current = best = landscape.assignment.copy()
-    table = landscape.table.copy()
-    least, idle, descents = terrain.costs.objective(best), 0, 0
-    while least > enough and idle < _PATIENCE and descents < _MOST_DESCENTS and not budget.is_over:
-        landscape.reset(disturbed(terrain.instance, table, current, rng))
-        value = _settle(landscape, regroupings, budget)
-        objective = terrain.costs.objective(landscape.assignment)
-        idle, descents = idle + 1, descents + 1
-        if objective < least - IMPROVEMENT:
-            least, best, idle = objective, landscape.assignment.copy(), 0
-        if value <= current_value + IMPROVEMENT:
-            current, current_value, table = landscape.assignment.copy(), value, landscape.table.copy()
-    return best
+class _Search:
+    """The search proper: goes from placement to placement, all of which keep the constraints."""
 
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        self._terrain, self._budget = terrain_of(problem), budget
+        self._rng = np.random.default_rng(budget.seed)
+        self._regroupings = Regroupings(self._terrain, self._rng)
+        self._least, self._current_value = np.inf, np.inf
 
-def _settle(landscape: Landscape, regroupings: Regroupings, budget: Budget) -> float:
-    """Go to a placement that no single move and no regrouping improves; what it is worth to the terrain."""
-    terrain = landscape.terrain
-    neighbourhoods = (regroupings.exchanges, regroupings.relocations, regroupings.reorderings)
-    landscape.descend(budget)
-    unhelpful, turn = 0, 0
-    while unhelpful < len(neighbourhoods) and not budget.is_over:
-        rows = neighbourhoods[turn % len(neighbourhoods)](landscape)
-        values = terrain.values(rows) if len(rows) else np.array([np.inf])
-        first = int(np.argmin(values))
-        if values[first] < landscape.value - IMPROVEMENT:
-            landscape.reset(rows[first])
-            landscape.descend(budget)
-            unhelpful = 0
-        else:
-            unhelpful, turn = unhelpful + 1, turn + 1
-    return landscape.value
+    def run(self, starts: list[Ints], bound: float | None) -> Ints:
+        """The best placement that is found; no other is looked for once it is as good as the bound."""
+        self._landscape = Landscape(self._terrain, starts[0])
+        enough = -np.inf if bound is None else bound + TOLERANCE
+        for start in starts:
+            if self._least > enough:
+                self._visit(start)
+        idle = descents = 0
+        while self._least > enough and idle < _PATIENCE and descents < _MOST_DESCENTS and not self._budget.is_over:
+            improved = self._visit(disturbed(self._terrain.instance, self._table, self._current, self._rng))
+            idle, descents = 0 if improved else idle + 1, descents + 1
+        return self._best
+
+    def _visit(self, assignment: Ints) -> bool:
+        """Descend from a placement; whether that led to one that is better than all before."""
+        landscape = self._landscape
+        landscape.reset(assignment)
+        self._settle()
+        if landscape.value <= self._current_value + IMPROVEMENT:
+            self._current, self._current_value = landscape.assignment.copy(), landscape.value
+            self._table = landscape.table.copy()
+        objective = self._terrain.costs.objective(landscape.assignment)
+        if objective >= self._least - IMPROVEMENT:
+            return False
+        self._least, self._best = objective, landscape.assignment.copy()
+        return True
+
+    def _settle(self) -> None:
+        """Go to a placement that no single move and no regrouping improves."""
+        landscape, ways = self._landscape, self._regroupings
+        neighbourhoods = (ways.exchanges, ways.relocations, ways.reorderings)
+        landscape.descend(self._budget)
+        unhelpful, turn = 0, 0
+        while unhelpful < len(neighbourhoods) and not self._budget.is_over:
+            rows = neighbourhoods[turn % len(neighbourhoods)](landscape)
+            values = self._terrain.values(rows) if len(rows) else np.array([np.inf])
+            first = int(np.argmin(values))
+            if values[first] < landscape.value - IMPROVEMENT:
+                landscape.reset(rows[first])
+                landscape.descend(self._budget)
+                unhelpful = 0
+            else:
+                unhelpful, turn = unhelpful + 1, turn + 1
 
 
 def _plain(judge: Judge, start: Ints, budget: Budget, rng: np.random.Generator) -> Ints:

@@ -4,6 +4,7 @@ A step costs a few array operations on a table of operators and nodes, however m
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +14,20 @@ from penstock.placement.instance import Floats, Ints
 from penstock.placement.registry import Budget
 
 _FEW = 32
-"""How many of the longest paths are looked at to see which operators they avoid; more only save time."""
+"""Up to so many operators or paths are faster looked at one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Delays:
+    """The delays of all links in the direction in which paths are followed; also as lists, faster one by one."""
+
+    matrix: Floats
+    rows: list[list[float]]
+
+    @classmethod
+    def of(cls, matrix: Floats) -> "Delays":
+        """Delays from rows to columns."""
+        return cls(np.ascontiguousarray(matrix), matrix.tolist())
 
 
 class Landscape:
@@ -27,11 +41,11 @@ class Landscape:
         self.terrain = terrain
         instance = terrain.instance
         self._rows = np.arange(instance.operators)
-        self._delay_from = np.ascontiguousarray(instance.delay_ms.T)
-        self._delays, self._delays_from = instance.delay_ms.tolist(), self._delay_from.tolist()
+        self._onward, self._back = Delays.of(instance.delay_ms), Delays.of(instance.delay_ms.T)
         self._same_demand = bool((instance.demand == instance.demand[0]).all())
         begins, ends = terrain.leaps
         self._avoidable = [bool(((begins < rank) & (ends > rank)).any()) for rank in terrain.rank]
+        self._first_of_class = np.unique(terrain.classes, return_index=True)[1]
         self._links = [(np.ascontiguousarray(cost.matrix.T), cost.matrix) for cost in terrain.stream_costs]
         self.reset(assignment)
 
@@ -42,8 +56,10 @@ class Landscape:
         used = np.bincount(assignment, weights=instance.demand, minlength=instance.nodes)
         self.room = instance.capacity - used.astype(np.int64)
         self.table = self.terrain.node.copy()
+        first = self._first_of_class
         for (sends, gets), (to, out_of) in zip(self.terrain.weights, self._links, strict=True):
-            self.table += sends @ to[assignment] + gets @ out_of[assignment]
+            shares = sends[first] @ to[assignment] + gets[first] @ out_of[assignment]
+            self.table += shares[self.terrain.classes]
         self._follow_paths()
 
     @property
@@ -79,8 +95,8 @@ class Landscape:
         change = self.table - self.table[self._rows, self.assignment][:, None]
         if per_ms:
             through = self.terrain.costs.execution_ms.copy()
-            self._add_farthest(through, self.terrain.before, self._arrival_ms, instance.delay_ms)
-            self._add_farthest(through, self.terrain.after, self._rest_ms, self._delay_from)
+            self._add_farthest(through, self.terrain.before, self._arrival_ms, self._onward.matrix)
+            self._add_farthest(through, self.terrain.after, self._rest_ms, self._back.matrix)
             np.maximum(through, self._without_ms()[:, None], out=through)
             through -= self.longest_ms
             through *= per_ms
@@ -107,9 +123,8 @@ class Landscape:
             return
         order = self.terrain.instance.problem.order
         own = self.terrain.costs.execution_ms[self._rows, self.assignment].tolist()
-        place = self.assignment.tolist()
-        self._arrival_ms = np.array(_longest(order, own, place, self.terrain.before, self._delays))
-        self._rest_ms = np.array(_longest(order[::-1], own, place, self.terrain.after, self._delays_from))
+        self._arrival_ms = np.array(_longest(order, own, self.assignment, self.terrain.before, self._onward))
+        self._rest_ms = np.array(_longest(order[::-1], own, self.assignment, self.terrain.after, self._back))
         self.longest_ms = float(self._arrival_ms.max())
 
     def _without_ms(self) -> Floats:
@@ -139,11 +154,10 @@ class Landscape:
         return without
 
 
-def _longest(
-    order: Sequence[int], own: list[float], place: list[int], sets: NeighbourSets, delays: list[list[float]]
-) -> list[float]:
+def _longest(order: Sequence[int], own: list[float], place: Ints, sets: NeighbourSets, delays: Delays) -> list[float]:
     """The longest path that ends with every operator, when all in its set come before it in `order`."""
     length = [0.0] * len(own)
+    at = place.tolist()
     known: dict[tuple[int, int], float] = {}
     index = sets.of.tolist()
     for operator in order:
@@ -151,8 +165,13 @@ def _longest(
             length[operator] = own[operator]
             continue
         # Interchangeable operators on one node need not be looked at twice.
-        key = index[operator], place[operator]
+        key = index[operator], at[operator]
         if key not in known:
-            known[key] = max([length[other] + delays[place[other]][key[1]] for other in sets.members[key[0]]])
+            before = sets.members[key[0]]
+            if len(before) > _FEW:
+                times = np.array([length[other] for other in before])
+                known[key] = float((times + delays.matrix[place[list(before)], key[1]]).max())
+            else:
+                known[key] = max([length[other] + delays.rows[at[other]][key[1]] for other in before])
         length[operator] = known[key] + own[operator]
     return length

@@ -176,7 +176,7 @@ def _least_chains(terrain: Terrain) -> Floats:
         beginning.append(terrain.node[one] + (_link_costs(terrain, one) + beginning[-1][None, :]).min(axis=1))
     free = set(terrain.free.tolist())
     totals = [
-        np.where(np.isfinite(terrain.node[one]), before + after - terrain.node[one], np.inf)
+        before + after - np.where(np.isfinite(terrain.node[one]), terrain.node[one], 0.0)
         for one, before, after in zip(order, ending, beginning[::-1], strict=True)
         if one in free
     ]
