@@ -2,7 +2,8 @@
 
     python benchmarks/assessment.py
 
-Aims: 10 operators on 4 workers under 5 ms, 1,000 operators on 200 workers under 1 s.
+Seconds of processor time, with six new observations to learn from. Aims: 10 operators on 4 workers under 5 ms,
+1,000 operators on 200 workers under 1 s.
 """
 
 import time
@@ -43,9 +44,9 @@ def view_of(application: Application) -> View:
 def measure(policy: Elysium, view: View, rounds: int) -> float:
     times = []
     for _ in range(rounds):
-        began_s = time.perf_counter()
+        began_s = time.process_time()
         policy.decide(view, policy.start())
-        times.append(time.perf_counter() - began_s)
+        times.append(time.process_time() - began_s)
     return median(times)
 
 

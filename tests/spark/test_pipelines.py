@@ -215,9 +215,10 @@ class TestWhatIsComputed:
         pipeline.operator("d", after=["b", "c"], parallelism=(1, 2))(same)
         pipeline.sink("out", after="d", format="batches")
         pipeline.sink("small", after="b", format="batches")
-        run_to_end(spark, pipeline, execution, tmp_path, a=2)
-        assert sorted(row["event_id"] for row in rows(tmp_path)) == list(range(EVENTS))
-        assert len(rows(tmp_path, "small")) == EVENTS * 2 // 5
+        folder = tmp_path / "a name, with signs"
+        run_to_end(spark, pipeline, execution, folder, a=2)
+        assert sorted(row["event_id"] for row in rows(folder)) == list(range(EVENTS))
+        assert len(rows(folder, "small")) == EVENTS * 2 // 5
 
     def test_a_watermark_goes_with_its_column_through_channels(
         self, spark: "SparkSession", events: Path, tmp_path: Path
@@ -467,6 +468,13 @@ class TestRefused:
         RunningPipeline(spark, pipeline, "fused", tmp_path, {})
         with pytest.raises(UsageError, match="belongs to a different pipeline or execution mode"):
             RunningPipeline(spark, pipeline, "pipelined", tmp_path, {})
+
+    def test_a_folder_that_is_a_pattern(self, spark: "SparkSession", events: Path, tmp_path: Path) -> None:
+        pipeline = Pipeline("pattern")
+        pipeline.source("in", load=reader(events))
+        pipeline.sink("out", after="in", format="noop")
+        with pytest.raises(UsageError, match=r"run \[1\] has one of the signs"):
+            RunningPipeline(spark, pipeline, "fused", tmp_path / "run [1]", {})
 
     def test_a_generated_load_that_nobody_gives(self, spark: "SparkSession", tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="Source 'in' of 'p' needs a generated load"):

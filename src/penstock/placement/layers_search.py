@@ -105,7 +105,7 @@ class LayerSearch:
         return self.best_cost
 
     def _roots(self, numbers: "count[int]") -> list[_Part]:
-        """The whole search, cut into ranges of response time: the fewer places are fast enough, the better the bound."""
+        """The whole search, cut into ranges of response time: fewer places are fast enough for a short one."""
         root = _Part(-np.inf, 0, next(numbers), (), self.tables.small_slots > 0, 0.0, np.inf)
         self._dive(root)
         if not self.per_ms or self.best is None:

@@ -80,6 +80,17 @@ class Assessment:
             for name, rate in rates.items()
         )
 
+    def overloaded(self) -> bool:
+        """Whether the load itself is more than the configuration can carry, as far as that is known."""
+        given = self._view.requested
+        if any(
+            self._estimator.busiest(a, given.parallelism[a], rates)[0] > DRAINING for a, rates in self._rates[0].items()
+        ):
+            return True
+        own = self._estimator.own_usages(self._loads[0].sources, given.parallelism)
+        allocation = round_robin(self._view.topologies, given.parallelism, given.workers)
+        return float(self._estimator.worker_usages(allocation, own).max()) > DRAINING
+
     def instances(self, eager: bool = False, shrink: bool = True, spare: float = 0.0) -> dict[str, dict[str, int]]:
         """Instances of every operator (stage 1).
 

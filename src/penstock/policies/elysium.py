@@ -20,7 +20,7 @@ from penstock.forecasting import (
 from penstock.model import Configuration, Decision, Keep, Reconfigure, View, diff
 from penstock.policies.assessment import Assessment, Thresholds, scaled_to, total_per_s
 from penstock.policies.senses import Senses, arriving, to_carry
-from penstock.profiling import ApplicationProfile, Estimator
+from penstock.profiling import ApplicationProfile, Estimator, Loads
 
 _LAGS = 6
 """Steps from which a forecast is made on line; fewer than in the publication, so that it can begin sooner."""
@@ -48,8 +48,9 @@ class Elysium:
     `horizon_s`, if that is more. Forecasts are made from the loads of past steps of `step_s`; as long as no pattern
     is found, or while they were off by more than `max_error` lately, it is reactive and says so.
 
-    Some things go beyond the publication; `plain` switches all of them off. A load that has jumped by more than the
-    share `tolerance` counts in full at once. A backlog, and what will arrive while the change pauses the application,
+    Some things go beyond the publication; `plain` switches all of them off. With `early` a load that is more than the
+    configuration can carry is assessed at once, not only at the end of the period. A load that has jumped by more than
+    the share `tolerance` counts in full. A backlog, and what will arrive while the change pauses the application,
     must be worked off within `drain_s` (0: no regard for it). An operator whose instances are between `core_min` and
     `core_max` keeps them. Workers are given up only if that is right even for a load that is higher by `tolerance`.
     And where changes have been seen to pause an application, there should be few of them: idle instances, which cost
@@ -64,9 +65,10 @@ class Elysium:
     core_min: float | None = None
     core_max: float | None = None
     cpu_max: float | None = None
-    drain_s: float = 60.0
+    drain_s: float = 120.0
     tolerance: float = 0.05
     spare: float = 0.25
+    early: bool = True
     plain: bool = False
     step_s: float = 60.0
     max_error: float = 0.25
@@ -100,23 +102,29 @@ class Elysium:
         """Learn from what is new and, when it is time, assess."""
         memory = self._updated(view, memory)
         later_s = memory.senses.next_assessment_s(view.now_s, self.assessment_period_s)
-        if later_s is not None:
-            return Keep(f"the next assessment is at {later_s:.0f} s"), memory
-        sources = arriving(view, self.window_s, None if self.plain else self.tolerance)
+        later = Keep("" if later_s is None else f"the next assessment is at {later_s:.0f} s")
+        if later_s is not None and (self.plain or not self.early):
+            return later, memory
+        sources: Loads = arriving(view, self.window_s, None if self.plain else self.tolerance)
         if not sources:
             return Keep("no input rate is known yet"), memory
+        if later_s is not None and not self._assessment(view, memory, sources).overloaded():
+            return later, memory
         notes: dict[str, str] = {}
-        tracks = memory.tracks
         if self.mode == "proactive":
             sources, notes, tracks = self._ahead(view, memory, sources)
+            memory = replace(memory, tracks=tracks)
+        assessment = self._assessment(view, memory, sources)
+        if not assessment.knows_usage:
+            return Keep("no instance's usage is known yet"), memory
+        memory = replace(memory, senses=memory.senses.assessed(view.now_s))
+        return self._decision(view, assessment, memory.senses.pausing, notes), memory
+
+    def _assessment(self, view: View, memory: ElysiumMemory, sources: Loads) -> Assessment:
         thresholds = Thresholds.of(view.objectives, self.core_min, self.core_max, self.cpu_max)
         estimator = Estimator(view.topologies, self._profiles(view, memory.senses), view.cluster)
         loads = to_carry(view, memory.senses, estimator, sources, thresholds, 0.0 if self.plain else self.drain_s)
-        assessment = Assessment(view, estimator, thresholds, loads)
-        if not assessment.knows_usage:
-            return Keep("no instance's usage is known yet"), replace(memory, tracks=tracks)
-        memory = replace(memory, senses=memory.senses.assessed(view.now_s), tracks=tracks)
-        return self._decision(view, assessment, memory.senses.pausing, notes), memory
+        return Assessment(view, estimator, thresholds, loads)
 
     def _decision(self, view: View, assessment: Assessment, pausing: bool, notes: Mapping[str, str]) -> Decision:
         shrink = self.plain or not pausing
@@ -150,7 +158,7 @@ class Elysium:
         return ElysiumMemory(senses, histories, tracks)
 
     def _ahead(
-        self, view: View, memory: ElysiumMemory, sources: Mapping[str, Mapping[str, float | None]]
+        self, view: View, memory: ElysiumMemory, sources: Loads
     ) -> tuple[dict[str, dict[str, float | None]], dict[str, str], dict[str, ErrorTrack]]:
         """The loads raised to what is forecast, what there is to say about that, and the forecasts to be kept."""
         raised: dict[str, dict[str, float | None]] = {}

@@ -1,5 +1,6 @@
 """How many rows wait in channels, and how many events each source has handed out."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 from penstock.spark.channels import Channel
@@ -11,20 +12,23 @@ from penstock.spark.watch import SegmentWindow
 class Backlogs:
     """Counts the rows of an application's channels that their readers have not committed yet.
 
-    Rows are counted from the files' own footers, each once. What has arrived in a window is what was read in it and
-    what is waiting more than before.
+    Rows are counted from the files' own footers, each once. What has arrived until now is all that was read and what
+    is waiting.
     """
 
     def __init__(self, pipeline: RunningPipeline) -> None:
         self._pipeline = pipeline
         self._rows: dict[str, dict[int, int]] = {name: {} for name in pipeline.channels}
         self._unread: dict[tuple[str, str], int] = {}
+        self._read: Counter[tuple[str, str]] = Counter()
+        self._known: dict[tuple[str, str], int] = {}
         self._arrived: dict[tuple[str, str], int] = {}
         self._taken: dict[str, int] = {}
         for segment in pipeline.segments.values():
             position = segment.position()
             self._taken |= {source: position.get(source, 0) for source in segment.plan.sources}
             self._unread |= {(segment.name, name): self._waiting(segment.name, name) for name in segment.plan.reads}
+        self._known |= self._unread
 
     def look(self, windows: Mapping[str, SegmentWindow]) -> None:
         """Count anew, after the segments were looked at."""
@@ -38,9 +42,14 @@ class Backlogs:
             for channel in segment.plan.reads:
                 place = segment.plan.inputs.index(channel)
                 read = sum(batch.sources[place].input_rows for batch in finished if place < len(batch.sources))
-                before, after = self._unread[name, channel], self._waiting(name, channel)
-                self._unread[name, channel] = after
-                self._arrived[name, channel] = max(0, read + after - before)
+                self._count((name, channel), read)
+
+    def _count(self, key: tuple[str, str], read: int) -> None:
+        self._unread[key] = self._waiting(*key)
+        self._read[key] += read
+        # A batch that is committed but not reported yet is missing for a moment: nothing has arrived until it is back.
+        total = max(self._known[key], self._read[key] + self._unread[key])
+        self._arrived[key], self._known[key] = total - self._known[key], total
 
     def taken(self, source: str) -> int:
         """Events that a source has handed to its query."""

@@ -140,6 +140,11 @@ class Graph:
         for operator in self.operators:
             if operator.stateful:
                 self.mode(operator.name)
+        for sink in self.sinks:
+            if sink.mode == "complete" and not self._has_state(sink.after):
+                raise InvalidModel(
+                    f"Sink '{sink.name}' wants all results of every batch, but nothing before it keeps any."
+                )
 
     def _check_upstream(self, node: Node) -> None:
         sinks = {sink.name for sink in self.sinks}
@@ -207,6 +212,11 @@ class Graph:
                 f"({', '.join(sorted(wanted))}); give one to it or to the sinks behind it."
             )
         return wanted.pop() if wanted else "update"
+
+    def _has_state(self, name: str) -> bool:
+        """Whether `name` or anything before it is stateful."""
+        node = self.nodes[name]
+        return isinstance(node, OperatorNode) and (node.stateful or any(map(self._has_state, node.after)))
 
     def _sinks_behind(self, name: str) -> tuple[SinkNode, ...]:
         found: list[SinkNode] = []

@@ -205,6 +205,8 @@ def _end_at_boundary(execution: Any, deadline: float) -> bool:
             state.set(before)
         finally:
             lock.unlock()
+    if not thread.isAlive():
+        state.set(terminated)  # what was taken back above may have been the mark of the thread's own end
     return False
 
 

@@ -24,7 +24,7 @@ from penstock.spark.frames import build_frame
 from penstock.spark.graph import SinkNode, SourceNode
 from penstock.spark.pipeline import Pipeline
 from penstock.spark.positions import Position, earliest, events_taken, newest_folder
-from penstock.spark.queries import claim_folder, query_settings, session_with
+from penstock.spark.queries import claim_folder, prepare_session, query_settings, session_with
 from penstock.spark.sinks import attach_sink
 
 if TYPE_CHECKING:
@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 class RunOptions:
     """How a pipeline is run.
 
-    `trigger_s` is the least time between the starts of two batches of a segment; `open_load` opens the sources that
-    want a generated load; `stop_timeout_s` is how long a batch may take to finish when its segment is stopped. Every
+    `trigger_s` is the least time between the starts of two batches of a segment with a source, `channel_trigger_s` that
+    of a segment that only reads channels: how often it looks for more. `open_load` opens the sources that want a
+    generated load; `stop_timeout_s` is how long a batch may take to finish when its segment is stopped. Every
     `tidy_s` what all readers of a channel have committed is deleted, except for the last `kept_batches`.
     """
 
@@ -51,6 +52,7 @@ class RunOptions:
     stop_timeout_s: float = 120.0
     tidy_s: float = 10.0
     kept_batches: int = 10
+    channel_trigger_s: float = 0.2
 
 
 class RunningSegment:
@@ -106,7 +108,9 @@ class RunningSegment:
         state = self.plan.state_number(resolved)
         if state is not None and state_partitions(self.checkpoint) not in (None, state):
             self.repartition_state(state)
-        self._start(resolved, processingTime=f"{self._home.options.trigger_s} seconds")
+        options = self._home.options
+        every_s = options.trigger_s if self.plan.sources else min(options.trigger_s, options.channel_trigger_s)
+        self._start(resolved, processingTime=f"{every_s} seconds")
 
     def run_to_end(self, parallelism: Mapping[str, int]) -> None:
         """Process all that is there now, and stop."""
@@ -227,7 +231,9 @@ class RunningPipeline:
         self.channels: dict[str, Channel] = {}
         self._initial = {name: parallelism.get(name, self.graph.bounds(name).least) for name in self.graph.listed}
         self._stopping = threading.Event()
+        self._tidying: threading.Thread | None = None
         claim_folder(self.folder, self.name, execution, plans)
+        prepare_session(spark)
         self.segments: Mapping[str, RunningSegment] = {plan.name: self._segment(plan) for plan in plans}
 
     @property
@@ -245,13 +251,16 @@ class RunningPipeline:
         for segment in self.segments.values():
             if not segment.running:
                 segment.start({**self._initial, **segment.parallelism})
-        if self.channels:
+        if self.channels and (self._tidying is None or not self._tidying.is_alive()):
             self._stopping.clear()
-            threading.Thread(target=self._keep_tidy, name=f"tidy-{self.name}", daemon=True).start()
+            self._tidying = threading.Thread(target=self._keep_tidy, name=f"tidy-{self.name}", daemon=True)
+            self._tidying.start()
 
     def stop(self) -> None:
         """Stop every segment between two batches, in order of flow. All are stopped, even if one of them fails."""
         self._stopping.set()
+        if self._tidying is not None:
+            self._tidying.join()
         failures: list[Exception] = []
         for segment in self.segments.values():
             try:
@@ -267,7 +276,12 @@ class RunningPipeline:
             segment.run_to_end({**self._initial, **segment.parallelism})
 
     def __enter__(self) -> "RunningPipeline":
-        self.start()
+        try:
+            self.start()
+        except Exception:
+            with suppress(Exception):  # why it did not start is what matters
+                self.stop()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

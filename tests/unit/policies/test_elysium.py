@@ -97,13 +97,23 @@ class TestAlgorithm1:
 class TestTime:
     def test_assessments_keep_their_distance(self) -> None:
         made = Elysium()
-        view = seen(300.0, configured(1, 1, 1))
+        view = seen(90.0, configured(1, 1, 1, workers=1))
         first, memory = made.decide(view, made.start())
         assert isinstance(first, Reconfigure)
         second, memory = made.decide(replace(view, now_s=view.now_s + 50.0), memory)
         assert second == Keep("the next assessment is at 120 s")
         third, _ = made.decide(replace(view, now_s=view.now_s + 60.0), memory)
         assert isinstance(third, Reconfigure)
+
+    def test_more_than_can_be_carried_does_not_wait(self) -> None:
+        fits, too_much = seen(60.0, configured(1, 1, 1, workers=1)), seen(150.0, configured(1, 1, 1, workers=1))
+        later = tuple(replace(o, at_s=o.at_s + 60.0) for o in too_much.observations)
+        jumped = replace(too_much, now_s=70.0, observations=(*fits.observations[1:], replace(later[0], at_s=70.0)))
+        for made, expected in ((Elysium(), Reconfigure), (Elysium(early=False), Keep), (Elysium(plain=True), Keep)):
+            first, memory = made.decide(fits, made.start())
+            assert isinstance(first, Keep)
+            decision, _ = made.decide(jumped, memory)
+            assert isinstance(decision, expected)
 
     def test_without_data_there_is_no_assessment(self) -> None:
         made = Elysium()
@@ -129,7 +139,7 @@ class TestBeyondThePublication:
         return replace(view, observations=(*view.observations[:-1], last))
 
     def test_a_large_backlog_calls_for_more(self) -> None:
-        decision = decide(Elysium(), self.backlogged(12_000.0))
+        decision = decide(Elysium(drain_s=60.0), self.backlogged(12_000.0))
         # 120 arrive and 200 are to be worked off per second: 3.2 slots of s1 at up to 0.95 of their time.
         assert target(decision).parallelism["pipeline"]["s1"] == 4
         assert "to work off what waits" in decision.because

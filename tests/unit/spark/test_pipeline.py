@@ -205,6 +205,12 @@ class TestRefusedAsAWhole:
         assert "cycle" in message
         assert "a -> b" in message or "b -> a" in message
 
+    def test_a_sink_that_wants_all_results_where_there_is_no_state(self) -> None:
+        pipeline = Pipeline("p")
+        pipeline.source("in", load="text")
+        pipeline.sink("out", after="in", format="noop", mode="complete")
+        assert "Sink 'out' wants all results" in self.refused(pipeline)
+
     def test_an_operator_that_leads_nowhere(self) -> None:
         pipeline = Pipeline("p")
         pipeline.source("in", load="text")
