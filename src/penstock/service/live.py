@@ -26,6 +26,7 @@ from penstock.spark.pipeline import Pipeline
 from penstock.spark.segments import RunningPipeline, RunOptions
 from penstock.spark.session import start_session, stop_session
 from penstock.spark.source import load_source
+from penstock.spark.supervision import Supervisor
 from penstock.spark.workers import WorkerNames
 from penstock.stores import MetricStore, SqliteJournal, SqliteMetricStore, summary
 from penstock.workloads import Constant, Curve, Schedule, parse_load
@@ -152,14 +153,16 @@ def _curve(pipeline: Pipeline, request: RunRequest) -> Curve:
 
 
 class _Recorded:
-    """A monitor whose observations are also kept in a metric store."""
+    """A monitor whose observations are also kept in a metric store; what has died is started again first."""
 
-    def __init__(self, monitor: Monitor, store: MetricStore) -> None:
+    def __init__(self, monitor: Monitor, store: MetricStore, supervisor: Supervisor) -> None:
         self._monitor = monitor
         self._store = store
+        self._supervisor = supervisor
 
     def observe(self) -> Observation:
         """What the monitor observes."""
+        self._supervisor.look()
         observation = self._monitor.observe()
         self._store.add(observation)
         return observation
@@ -220,11 +223,15 @@ class _LiveRun:
             for pipeline in running:
                 pipeline.start()
             monitor = SparkMonitor(running, loads, clock, names, actuator.paused_s)
+            actuator.state_held = monitor.state_held
             with (
                 SqliteJournal(self._folder / JOURNAL) as journal,
                 SqliteMetricStore(self._folder / "metrics.sqlite", keep_s=_KEEP_S) as metrics,
             ):
-                self._run(Ports(_Recorded(monitor, metrics), actuator, clock, journal), watcher)
+                self._run(
+                    Ports(_Recorded(monitor, metrics, Supervisor(running, watcher.say)), actuator, clock, journal),
+                    watcher,
+                )
         finally:
             for pipeline in running:
                 pipeline.stop()
