@@ -11,6 +11,8 @@ from penstock.policies.joint import Joint, JointMemory
 from penstock.policies.operators_only import OperatorsOnly
 from penstock.policies.registry import POLICIES, PolicyInfo, policy, register
 from penstock.policies.sizing import allowed_workers, on_fewest_workers
+from penstock.policies.spark_dynamic_allocation import NAME as SPARK_DYNAMIC_ALLOCATION
+from penstock.policies.spark_dynamic_allocation import SparkDynamicAllocation
 from penstock.policies.static import Static
 from penstock.policies.stela import Stela, StelaMemory
 from penstock.policies.threshold import Threshold, ThresholdMemory
@@ -29,9 +31,13 @@ register("fission", "replicas by load, now and as a Markov chain foresees it (op
 register("autrascale", "throughput first, then Bayesian optimisation of latency and resources (AuTraScale)", AutraScale)
 register("drs", "an open queueing network, instances where they save the most time (DRS)", Drs)
 register("stela", "more or fewer workers when the user asks, where it counts most for throughput (Stela)", Stela)
+register(
+    SPARK_DYNAMIC_ALLOCATION, "no controller: Spark's own allocation of executors (live only)", SparkDynamicAllocation
+)
 
 __all__ = [
     "POLICIES",
+    "SPARK_DYNAMIC_ALLOCATION",
     "AutraScale",
     "AutraScaleMemory",
     "Drs",
@@ -49,6 +55,7 @@ __all__ = [
     "Policy",
     "PolicyInfo",
     "ProfiledElysium",
+    "SparkDynamicAllocation",
     "Static",
     "Stela",
     "StelaMemory",

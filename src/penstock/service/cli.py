@@ -103,13 +103,19 @@ def compare(
     application: Name,
     policies: Annotated[str, typer.Option(help="Policies, separated by commas.")] = "static,threshold,ds2",
     load: Load = "sine",
-    duration: Duration = 3600.0,
+    duration: Annotated[float | None, typer.Option(help="Seconds of every run (default: 3600, live 300).")] = None,
     seed: Seed = 0,
-    execution: Execution = "pipelined",
+    execution: Annotated[
+        str | None, typer.Option(help="'fused' or 'pipelined' (default: pipelined, live fused).")
+    ] = None,
     workers: Workers = None,
-    initial: Initial = "largest",
+    initial: Annotated[
+        str | None, typer.Option(help="Start with 'largest' or 'smallest' (default: largest, live smallest).")
+    ] = None,
     target: Target = None,
-    period: Period = 10.0,
+    period: Annotated[
+        float | None, typer.Option(help="Seconds between two observations (default: 10, live 5).")
+    ] = None,
     live: Annotated[
         bool, typer.Option(help="Run on Spark, one policy after the other, instead of simulating.")
     ] = False,
@@ -122,9 +128,13 @@ def compare(
     from penstock.service.policy_list import split_policies
     from penstock.service.requests import RunRequest
 
-    settings = LoopSettings(observe_every_s=period, decide_every_s=period)
+    every_s = (5.0 if live else 10.0) if period is None else period
+    settings = LoopSettings(observe_every_s=every_s, decide_every_s=every_s)
+    lasts_s = (300.0 if live else 3600.0) if duration is None else duration
+    how = execution or ("fused" if live else "pipelined")
+    start = initial or ("smallest" if live else "largest")
     requests = [
-        RunRequest(application, name, load, duration, seed, execution, live, workers, initial, target, settings)
+        RunRequest(application, name, load, lasts_s, seed, how, live, workers, start, target, settings)
         for name in split_policies(policies)
     ]
     runs = {request.policy: _live(request, out, master) if live else _simulated(request, out) for request in requests}

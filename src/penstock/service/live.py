@@ -24,7 +24,7 @@ from penstock.spark.java import require_java
 from penstock.spark.monitor import SparkMonitor
 from penstock.spark.pipeline import Pipeline
 from penstock.spark.segments import RunningPipeline, RunOptions
-from penstock.spark.session import start_session, stop_session
+from penstock.spark.session import dynamic_allocation, start_session, stop_session
 from penstock.spark.source import load_source
 from penstock.spark.supervision import Supervisor
 from penstock.spark.workers import WorkerNames
@@ -97,7 +97,8 @@ def run_live(request: RunRequest, place: LivePlace, watcher: Watcher) -> None:
     with place.cluster() as cluster:
         run = _LiveRun(request, place, pipelines, cluster, kept)
         name = f"penstock {request.application}"
-        spark = start_session(cluster, name, place.folder / "session", executors=run.start.workers)
+        settings = dynamic_allocation(run.start.workers, place.executors) if request.left_to_spark else {}
+        spark = start_session(cluster, name, place.folder / "session", settings, executors=run.start.workers)
         try:
             run.warm_up(spark, watcher.say)
             run.control(spark, watcher)
