@@ -311,7 +311,7 @@ def _cell(value: Any) -> str:
 def main() -> None:
     """Run the command line; what the user got wrong is one sentence on stderr and exit code 2."""
     try:
-        app()
+        app(prog_name="penstock")
     except UsageError as error:
         sys.stderr.write(f"penstock: {error}\n")
         sys.exit(2)
