@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from penstock.spark import phrases
 from penstock.spark.applications.parameters import check_known, positive, read
+from penstock.spark.applications.waiting import service_s, wait_for
 from penstock.spark.applications.word_count import split_words
 from penstock.spark.pipeline import Pipeline
 
@@ -18,17 +19,21 @@ _LATENESS_S = 30
 
 
 def top_words(parameters: Mapping[str, str]) -> Pipeline:
-    """Most frequent words of a stream of tweets (ELYSIUM T1). Parameters: k, window_s, max, sink.
+    """Most frequent words of a stream of tweets (ELYSIUM T1). Parameters: k, window_s, service_ms, max, sink.
 
     As in the original every stage from the counter on keeps state. Words are counted per window; the intermediate
     ranker finds the first `k` of every bucket of words, the total ranker the first `k` of all (it is divided by
     windows, which take turns at its tables). What they emit is a ranking as it is now, whenever it changes; the last
-    one of a window is final.
+    one of a window is final. With `service_ms` the splitter takes that long for every tweet.
     """
-    check_known("top-words", parameters, ("k", "window_s", "max", "sink"))
+    check_known("top-words", parameters, ("k", "window_s", "service_ms", "max", "sink"))
+    service = service_s(parameters)
     k, window_s, most = (
         read(parameters, name, positive, default) for name, default in (("k", 10), ("window_s", 60), ("max", 4))
     )
+
+    def splitter(tweets: "DataFrame") -> "DataFrame":
+        return split_words(wait_for(tweets, service))
 
     def counter(words: "DataFrame") -> "DataFrame":
         return count_per_window(words, window_s)
@@ -44,7 +49,7 @@ def top_words(parameters: Mapping[str, str]) -> Pipeline:
     pipeline = Pipeline("top-words")
     bounds = (1, most)
     pipeline.source("source", load="text")
-    pipeline.operator("splitter", after="source", parallelism=bounds)(split_words)
+    pipeline.operator("splitter", after="source", parallelism=bounds)(splitter)
     pipeline.operator("stop-word-filter", after="splitter", parallelism=bounds)(drop_stop_words)
     for name, after, key, function in (
         ("counter", "stop-word-filter", ("window", "word"), counter),
