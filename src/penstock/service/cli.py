@@ -143,25 +143,33 @@ def compare(
 
 @app.command()
 def demo(
-    live: Annotated[bool, typer.Option(help="On a private Spark cluster, in real time, instead of simulated.")] = False,
-    duration: Annotated[
-        float | None, typer.Option(help="Length in seconds (default: 3600 simulated, 150 live).")
-    ] = None,
+    simulated: Annotated[bool, typer.Option("--simulated", help="In virtual time, without Spark.")] = False,
+    duration: Annotated[float | None, typer.Option(help="Length in seconds (default: 180, simulated 3600).")] = None,
     out: Out = Path("runs/demo"),
     as_json: Json = False,
 ) -> None:
-    """Show the main job: an application whose load changes, with a policy in charge."""
+    """Show the main job: a private Spark cluster, an application whose load changes, and a policy in charge."""
     from penstock.control import LoopSettings
     from penstock.service.requests import RunRequest
 
-    if not live:
-        requests = [RunRequest("top-words", name, "sine", duration or 3600.0, seed=1) for name in ("static", "ds2")]
+    if simulated:
+        requests = [RunRequest("top-words", name, "sine", duration or 3600.0, seed=1) for name in ("static", "elysium")]
         _show_many(requests[0], {request.policy: _simulated(request, out) for request in requests}, out, as_json)
         return
     settings = LoopSettings(observe_every_s=5.0, decide_every_s=5.0, cooldown_s=15.0, settle_s=15.0)
-    load, lasts_s = "sine:low=50,high=600", duration or 150.0
+    policy = "elysium:assessment_period_s=15,window_s=10,drain_s=30"
     request = RunRequest(
-        "top-words", "ds2:catch_up_s=30", load, lasts_s, 1, "fused", True, 3, "smallest", 10.0, settings
+        "top-words:service_ms=4",
+        policy,
+        "sine:low=50,high=500",
+        duration or 180.0,
+        1,
+        "fused",
+        True,
+        4,
+        "smallest",
+        10.0,
+        settings,
     )
     _show_one(request, _live(request, out, None), out, as_json)
 
