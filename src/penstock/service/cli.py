@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.errors import PenstockError, UsageError
+from penstock.service.options import Duration, Execution, Json, Load, Out, Seed
+from penstock.service.reproduce_command import reproduce
 
 if TYPE_CHECKING:
     from penstock.control import Entry
@@ -26,12 +28,6 @@ app = typer.Typer(
 Name = Annotated[str, typer.Argument(metavar="APP", help="Application (see 'penstock apps'); join several with '+'.")]
 PolicyName = Annotated[str, typer.Option(help="Policy in charge, such as 'ds2' (see 'penstock policies').")]
 Master = Annotated[str | None, typer.Option(help="Spark master, such as spark://host:7077 or local[2].")]
-Load = Annotated[
-    str, typer.Option(help="Load curve, such as 'sine' or 'sine:low=100,high=800' (see 'penstock loads').")
-]
-Duration = Annotated[float, typer.Option(help="Length of the run in seconds.")]
-Seed = Annotated[int, typer.Option(help="Decides everything random in a simulation.")]
-Execution = Annotated[str, typer.Option(help="'fused' (operators take turns in one query) or 'pipelined' (one each).")]
 Workers = Annotated[
     int | None, typer.Option(help="Workers in the pool (default: as in the application's publication).")
 ]
@@ -39,8 +35,6 @@ Initial = Annotated[str, typer.Option(help="Start with everything allowed ('larg
 Target = Annotated[float | None, typer.Option(help="Latency target in seconds (default: the application's).")]
 Period = Annotated[float, typer.Option(help="Seconds between two observations.")]
 DryRun = Annotated[bool, typer.Option(help="Decide and keep a journal, but never act.")]
-Out = Annotated[Path, typer.Option(help="Folder for journals and reports.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
 
 
 @app.command()
@@ -228,6 +222,9 @@ def loads(as_json: Json = False) -> None:
         for info in LOAD_INFOS.values()
     ]
     _show_list(rows, ("name", "summary", "parameters"), as_json)
+
+
+app.command()(reproduce)
 
 
 def _simulated(request: "RunRequest", out: Path) -> "list[Entry]":
