@@ -2,7 +2,7 @@
 
 from penstock.policies.autrascale import AutraScale
 from penstock.policies.autrascale_memory import AutraScaleMemory
-from penstock.policies.base import Memory, Policy
+from penstock.policies.base import Memory, Policy, serves_requests
 from penstock.policies.drs import Drs, DrsMemory
 from penstock.policies.ds2 import Ds2, Ds2Memory
 from penstock.policies.elysium import Elysium, ElysiumMemory, ProfiledElysium
@@ -66,4 +66,5 @@ __all__ = [
     "on_fewest_workers",
     "policy",
     "register",
+    "serves_requests",
 ]

@@ -24,4 +24,9 @@ class Policy(Protocol[Memory]):
         ...
 
 
-__all__ = ["Memory", "Policy"]
+def serves_requests(policy: object) -> bool:
+    """Whether a policy serves what the user asks for while it is in charge; it says so by `SERVES_REQUESTS = True`."""
+    return bool(getattr(policy, "SERVES_REQUESTS", False))
+
+
+__all__ = ["Memory", "Policy", "serves_requests"]

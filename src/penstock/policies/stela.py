@@ -3,7 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from penstock.analysis import (
     OperatorFlow,
@@ -72,6 +72,8 @@ class Stela:
     A request that is held back (by a guard, or because nothing is measured yet) is tried again in every round. Where
     nobody knows which instance runs on which worker the scheduler places new ones, and chooses whom to release.
     """
+
+    SERVES_REQUESTS: ClassVar[bool] = True
 
     by: Strategy = "etp"
     congestion: float = 1.2

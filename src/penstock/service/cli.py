@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.errors import PenstockError, UsageError
+from penstock.service.learning_commands import profile, tune
+from penstock.service.options import Duration, Execution, Json, Load, Out, Seed
+from penstock.service.reproduce_command import reproduce
 
 if TYPE_CHECKING:
     from penstock.control import Entry
@@ -26,21 +29,22 @@ app = typer.Typer(
 Name = Annotated[str, typer.Argument(metavar="APP", help="Application (see 'penstock apps'); join several with '+'.")]
 PolicyName = Annotated[str, typer.Option(help="Policy in charge, such as 'ds2' (see 'penstock policies').")]
 Master = Annotated[str | None, typer.Option(help="Spark master, such as spark://host:7077 or local[2].")]
-Load = Annotated[
-    str, typer.Option(help="Load curve, such as 'sine' or 'sine:low=100,high=800' (see 'penstock loads').")
-]
-Duration = Annotated[float, typer.Option(help="Length of the run in seconds.")]
-Seed = Annotated[int, typer.Option(help="Decides everything random in a simulation.")]
-Execution = Annotated[str, typer.Option(help="'fused' (operators take turns in one query) or 'pipelined' (one each).")]
 Workers = Annotated[
     int | None, typer.Option(help="Workers in the pool (default: as in the application's publication).")
 ]
 Initial = Annotated[str, typer.Option(help="Start with everything allowed ('largest') or the least ('smallest').")]
 Target = Annotated[float | None, typer.Option(help="Latency target in seconds (default: the application's).")]
 Period = Annotated[float, typer.Option(help="Seconds between two observations.")]
+Models = Annotated[Path | None, typer.Option(help="Folder of models that 'penstock profile' saved, for 'elysium'.")]
+Requests = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--request",
+        metavar="S:out|in:N",
+        help="After S seconds ask for N workers more or fewer, such as 60:out:1 or 180:in:1 (for 'stela'; repeatable).",
+    ),
+]
 DryRun = Annotated[bool, typer.Option(help="Decide and keep a journal, but never act.")]
-Out = Annotated[Path, typer.Option(help="Folder for journals and reports.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
 
 
 @app.command()
@@ -58,6 +62,8 @@ def run(
     initial: Initial = "smallest",
     target: Target = None,
     period: Period = 5.0,
+    models: Models = None,
+    requests: Requests = None,
     dry_run: DryRun = False,
     out: Out = Path("runs"),
     as_json: Json = False,
@@ -65,9 +71,13 @@ def run(
     """Run an application on Spark with a policy in charge; without --master, on a private cluster of its own."""
     from penstock.control import LoopSettings
     from penstock.service.requests import RunRequest
+    from penstock.service.scale_requests import parse_scale_requests
 
     settings = LoopSettings(observe_every_s=period, decide_every_s=period, dry_run=dry_run)
-    request = RunRequest(application, policy, load, duration, seed, execution, True, workers, initial, target, settings)
+    asked = parse_scale_requests(requests or ())
+    request = RunRequest(
+        application, policy, load, duration, seed, execution, True, workers, initial, target, settings, models, asked
+    )
     _show_one(request, _live(request, out, master), out, as_json)
 
 
@@ -83,6 +93,8 @@ def simulate(
     initial: Initial = "largest",
     target: Target = None,
     period: Period = 10.0,
+    models: Models = None,
+    requests: Requests = None,
     dry_run: DryRun = False,
     out: Out = Path("runs"),
     as_json: Json = False,
@@ -90,10 +102,12 @@ def simulate(
     """Run an application under a policy in virtual time, and report what came of it."""
     from penstock.control import LoopSettings
     from penstock.service.requests import RunRequest
+    from penstock.service.scale_requests import parse_scale_requests
 
     settings = LoopSettings(observe_every_s=period, decide_every_s=period, dry_run=dry_run)
+    asked = parse_scale_requests(requests or ())
     request = RunRequest(
-        application, policy, load, duration, seed, execution, False, workers, initial, target, settings
+        application, policy, load, duration, seed, execution, False, workers, initial, target, settings, models, asked
     )
     _show_one(request, _simulated(request, out), out, as_json)
 
@@ -246,6 +260,10 @@ def loads(as_json: Json = False) -> None:
         for info in LOAD_INFOS.values()
     ]
     _show_list(rows, ("name", "summary", "parameters"), as_json)
+
+
+for command in (profile, tune, reproduce):
+    app.command()(command)
 
 
 def _simulated(request: "RunRequest", out: Path) -> "list[Entry]":

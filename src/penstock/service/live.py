@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.control import ControlLoop, Entry, Monitor, Plant, Ports, Started, rewound
+from penstock.control import ControlLoop, Entry, Monitor, Plant, Ports, Requested, Started, rewound
 from penstock.errors import ActionFailed, JournalMismatch, PenstockError, UsageError
 from penstock.model import Cluster, Configuration, Observation
 from penstock.service.requests import RunRequest
@@ -90,8 +90,10 @@ def run_live(request: RunRequest, place: LivePlace, watcher: Watcher) -> None:
     pipelines = [spark_pipeline(name) for name in request.names]
     if len({pipeline.name for pipeline in pipelines}) < len(pipelines):
         raise UsageError(f"'{request.application}' names an application twice; name each once.")
-    for pipeline in pipelines:
-        _curve(pipeline, request)
+    for pipeline, load in zip(pipelines, request.loads, strict=True):
+        _curve(pipeline, load, request.duration_s)
+    # Models that do not fit are refused before anything starts.
+    request.make_policy({pipeline.name: pipeline.topology(request.execution) for pipeline in pipelines})
     kept = _kept(request, place.folder, watcher.say)
     watcher.say("Starting Spark ...")
     with place.cluster() as cluster:
@@ -146,11 +148,11 @@ def _check_same(request: RunRequest, entries: Sequence[Entry], folder: Path) -> 
         )
 
 
-def _curve(pipeline: Pipeline, request: RunRequest) -> Curve:
+def _curve(pipeline: Pipeline, load: str, duration_s: float) -> Curve:
     """The load, within the range in which the application is interesting where the user gave none."""
     known = SPARK_APPLICATIONS.get(pipeline.name)
     low_per_s, high_per_s = (known.low_per_s, known.high_per_s) if known else _RANGE_PER_S
-    return parse_load(request.load, low_per_s, high_per_s, request.duration_s)
+    return parse_load(load, low_per_s, high_per_s, duration_s)
 
 
 class _Recorded:
@@ -186,7 +188,11 @@ class _LiveRun:
         self._cluster = cluster
         self._pool = Cluster.homogeneous(cluster.max_executors or place.executors, cluster.slots_per_executor)
         self._topologies = {pipeline.name: pipeline.topology(request.execution) for pipeline in pipelines}
-        self._rewound: ControlLoop[object] | None = rewound(kept, request.make_policy())[0] if kept else None
+        # A run that is taken up has made some of the user's requests already.
+        made = sum(isinstance(entry, Requested) for entry in kept)
+        self._planned = request.requests[made:]
+        self._policy = request.make_policy(self._topologies)
+        self._rewound: ControlLoop[object] | None = rewound(kept, self._policy)[0] if kept else None
         self.start: Configuration = (
             self._rewound.ports.actuator.requested() if self._rewound else request.start(self._topologies, self._pool)
         )
@@ -241,7 +247,7 @@ class _LiveRun:
         loop = self._rewound
         if loop is None:
             plant = Plant(self._topologies, self._pool, self._request.objectives(_TARGET_S))
-            loop = ControlLoop(plant, self._request.make_policy(), ports, self._request.settings)
+            loop = ControlLoop(plant, self._policy, ports, self._request.settings)
         loop.ports, loop.on_entry = ports, watcher.on_entry
         loop.begin(self._request.identity, resumed=self._rewound is not None)
         until_s = self._request.duration_s
@@ -251,7 +257,7 @@ class _LiveRun:
             seen = loop.latest.applications.values() if loop.latest else ()
             return ports.clock.now_s() < last_s and any(application.backlog for application in seen)
 
-        loop.run(until_s, watcher.interrupted.is_set, behind)
+        loop.run(until_s, watcher.interrupted.is_set, behind, self._planned)
 
     def _epoch_s(self) -> float:
         """When the load begins, in seconds since 1970; a run that is taken up keeps its own."""
@@ -264,7 +270,8 @@ class _LiveRun:
 
     def _loads(self, pipeline: Pipeline, epoch_s: float) -> dict[str, SourceLoad]:
         """The timetable of every generated source; several sources share the load evenly."""
-        curve = _curve(pipeline, self._request)
+        position = self._pipelines.index(pipeline)
+        curve = _curve(pipeline, self._request.loads[position], self._request.duration_s)
         sources = [source.name for source in pipeline.graph().sources if isinstance(source.load, str)]
         schedule = Schedule(curve, 1.0 / max(1, len(sources)))
         return {name: SourceLoad(schedule, epoch_s, self._request.duration_s) for name in sources}

@@ -1,24 +1,36 @@
 """Wiring of the profiling phase: an application under a varying load, what is learned from it, and where it is kept."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from penstock.control import LoopSettings, Observed, Started, began
-from penstock.errors import UnknownName, UsageError
+from penstock.control import LoopSettings, Observed, began
+from penstock.errors import UsageError
 from penstock.evaluation.profile_plots import operator_fits, write_profile_report
-from penstock.forecasting import Chosen, Forecaster, LoadSeries, SeasonalNaive, best, forecaster_from_json
-from penstock.model import Observation, Topology
-from penstock.profiling import ApplicationProfile, OverheadProfile, SelectivityProfile, UsageProfile
+from penstock.forecasting import Chosen, LoadSeries, SeasonalNaive, best
+from penstock.model import Cluster, Observation, Topology
+from penstock.profiling import ApplicationProfile
+from penstock.service.models import model_name, save_models
 from penstock.service.requests import RunRequest
 from penstock.service.simulated import simulate
-from penstock.stores import DataRange, MemoryJournal, MemoryMetricStore, ModelInfo, ModelLibrary, SavedModel
+from penstock.stores import MemoryJournal, MemoryMetricStore, ModelLibrary
 
-NAME = "default"
-"""The name under which a profile is kept; profiling again replaces it."""
-FORECAST = "input-load"
+MODELS = "models"
+"""The folder of the model library below the output folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What there is to learn from: an application, the pool it ran on, and all that was observed."""
+
+    topology: Topology
+    cluster: Cluster
+    observations: tuple[Observation, ...]
+
+
+Source: TypeAlias = Callable[[str, int], Watched]
+"""Runs the over-provisioned application under a load with a seed and gives what was observed of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +46,13 @@ class ProfileRequest:
     seed: int = 0
     execution: str = "pipelined"
     check_load: str = "sine"
+    live: bool = False
 
     def __post_init__(self) -> None:
         if "+" in self.application:
             raise UsageError("Applications are profiled one at a time; name one.")
+        for load in (self.load, self.check_load):
+            _run(self, load, self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +62,25 @@ class ProfileResult:
     profile: ApplicationProfile
     forecast: Chosen | None
     operator_errors: Mapping[str, float]
-    saved: tuple[Path, ...] = field(default=())
-    report: Path | None = None
+    library: Path
+    saved: tuple[Path, ...]
+    report: Path
 
-    def rows(self) -> list[tuple[str, str, str]]:
-        """(what, learned, error) of everything that was learned, for a table."""
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """(what, of what, learned, error) of everything that was learned, for a table."""
         found = [
-            (f"selectivity {up} -> {down}", f"{ratio.mean:.3g} (deviation {ratio.deviation:.2g})", "")
+            ("selectivity", f"{up} -> {down}", f"{ratio.mean:.3g} ± {ratio.deviation:.2g}", "")
             for (up, down), ratio in self.profile.selectivity.ratios.items()
         ]
         for name, learned in self.profile.usage.operators.items():
-            found.append((f"usage of {name}", learned.chosen, f"{self.operator_errors.get(name, learned.error):.1%}"))
+            found.append(("usage", name, learned.chosen, f"{self.operator_errors.get(name, learned.error):.1%}"))
         overhead = self.profile.overhead
-        found.append(("overhead of workers", overhead.function.kind, f"{overhead.error:.1%}"))
+        found.append(("overhead", "workers", overhead.function.kind, f"{overhead.error:.1%}"))
         if self.forecast is None:
-            return [*found, ("input load", "no pattern found, or too short to find one", "")]
+            return [*found, ("forecast", "input load", "no pattern, or too short a run", "")]
         for method, error in self.forecast.errors.items():
-            used = "used" if method == self.forecast.forecaster.kind else ""
-            found.append((f"input load, {method}", used, f"{error:.1%}"))
+            used = " (used)" if method == self.forecast.forecaster.kind else ""
+            found.append(("forecast", "input load", method + used, f"{error:.1%}"))
         return found
 
     def as_json(self) -> dict[str, Any]:
@@ -78,83 +94,47 @@ class ProfileResult:
             "forecast_errors": {} if self.forecast is None else dict(self.forecast.errors),
             "forecast": None if self.forecast is None else self.forecast.forecaster.kind,
             "saved": [str(path) for path in self.saved],
-            "report": None if self.report is None else str(self.report),
+            "models": str(self.library),
+            "report": str(self.report),
         }
 
 
-def profile_simulated(request: ProfileRequest, library: ModelLibrary, out: Path) -> ProfileResult:
-    """Run the profiling phase in virtual time, keep what was learned in `library`, and write plots below `out`."""
-    started, observations = _observed(request, request.load, request.seed)
-    (topology,) = started.topologies
-    profile = ApplicationProfile.train(topology, started.cluster, observations, request.seed)
-    forecast = _forecast(observations, topology.name)
-    _, others = _observed(request, request.check_load, request.seed + 1)
-    errors = {fit.operator: fit.error for fit in operator_fits(topology, profile, others)}
-    report = write_profile_report(topology, started.cluster, profile, others, out / f"profile-{topology.name}.html")
-    saved = save_models(library, profile, forecast, observations)
-    return ProfileResult(profile, forecast, errors, saved, report)
+def profile(request: ProfileRequest, watch: Source, out: Path) -> ProfileResult:
+    """Run the profiling phase, keep what was learned in the library below `out`, and write a page beside it."""
+    seen = watch(request.load, request.seed)
+    learned = ApplicationProfile.train(seen.topology, seen.cluster, seen.observations, request.seed)
+    forecast = _forecast(seen.observations, seen.topology.name)
+    check = watch(request.check_load, request.seed + 1)
+    errors = {fit.operator: fit.error for fit in operator_fits(seen.topology, learned, check.observations)}
+    page = out / f"profile-{seen.topology.name}.html"
+    write_profile_report(seen.topology, seen.cluster, learned, check.observations, page)
+    name = model_name(request.live, request.execution)
+    saved = save_models(ModelLibrary(out / MODELS), name, learned, forecast, seen.observations)
+    return ProfileResult(learned, forecast, errors, out / MODELS, saved, page)
 
 
-def save_models(
-    library: ModelLibrary,
-    profile: ApplicationProfile,
-    forecast: Chosen | None,
-    observations: tuple[Observation, ...],
-) -> tuple[Path, ...]:
-    """Keep what was learned, each part in a file of its own, and say where."""
-    created = datetime.now(UTC)
-    data = DataRange(observations[0].at_s - observations[0].window_s, observations[-1].at_s)
-    payloads: dict[str, dict[str, Any]] = {part.kind: part.to_json() for part in profile.parts}
-    if forecast is not None:
-        payloads[FORECAST] = {"forecaster": forecast.forecaster.to_json(), "errors": dict(forecast.errors)}
-    application = profile.usage.application
-    return tuple(
-        library.save(SavedModel(ModelInfo(application, kind, NAME, created, 1, data), payload))
-        for kind, payload in payloads.items()
-    )
+def simulated_source(request: ProfileRequest) -> Source:
+    """The application in virtual time."""
+
+    def watch(load: str, seed: int) -> Watched:
+        journal, store = MemoryJournal(), MemoryMetricStore()
+        simulate(_run(request, load, seed), journal)
+        entries = list(journal.entries())
+        for entry in entries:
+            if isinstance(entry, Observed):
+                store.add(entry.observation)
+        started = began(entries)
+        (topology,) = started.topologies
+        return Watched(topology, started.cluster, store.window(0.0, request.duration_s + 1.0))
+
+    return watch
 
 
-def load_profile(library: ModelLibrary, topology: Topology) -> ApplicationProfile:
-    """The profile of an application; raises `UnknownName` when there is none, `UsageError` when it does not fit."""
-    payloads = [library.load(topology.name, kind, NAME).payload for kind in ("selectivity", "usage", "overhead")]
-    profile = ApplicationProfile(
-        SelectivityProfile.from_json(payloads[0]),
-        UsageProfile.from_json(payloads[1]),
-        OverheadProfile.from_json(payloads[2]),
-    )
-    profile.check(topology)
-    return profile
-
-
-def load_forecaster(library: ModelLibrary, application: str) -> Forecaster | None:
-    """The forecaster of an application's load; None when none was learned."""
-    try:
-        payload = library.load(application, FORECAST, NAME).payload
-    except UnknownName:
-        return None
-    if "forecaster" not in payload:
-        raise UsageError(f"The saved forecaster of '{application}' is broken; profile the application again.")
-    return forecaster_from_json(payload["forecaster"])
-
-
-def _observed(request: ProfileRequest, load: str, seed: int) -> tuple[Started, tuple[Observation, ...]]:
-    """What the metric store holds after the over-provisioned application has run under a load."""
-    journal, store = MemoryJournal(), MemoryMetricStore()
-    run = RunRequest(
-        request.application,
-        "static",
-        load,
-        request.duration_s,
-        seed,
-        execution=request.execution,
-        settings=LoopSettings(decide_every_s=request.duration_s),
-    )
-    simulate(run, journal)
-    entries = list(journal.entries())
-    for entry in entries:
-        if isinstance(entry, Observed):
-            store.add(entry.observation)
-    return began(entries), store.window(0.0, request.duration_s + 1.0)
+def _run(request: ProfileRequest, load: str, seed: int) -> RunRequest:
+    """The over-provisioned application under a load, with nobody in charge."""
+    settings = LoopSettings(decide_every_s=request.duration_s)
+    base = RunRequest(request.application, "static", load, request.duration_s, seed, request.execution)
+    return replace(base, live=request.live, settings=settings)
 
 
 def _forecast(observations: tuple[Observation, ...], application: str) -> Chosen | None:

@@ -4,13 +4,13 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from penstock.control import LoopSettings
 from penstock.errors import UsageError
-from penstock.model import Cluster, Configuration, Objectives, Topology, largest, smallest
-from penstock.policies import SPARK_DYNAMIC_ALLOCATION, policy
-from penstock.policies.base import Policy
+from penstock.model import Cluster, Configuration, Objectives, ScaleRequest, Topology, largest, smallest
+from penstock.policies import SPARK_DYNAMIC_ALLOCATION, Policy, policy, serves_requests
 from penstock.workloads import Application, Curve, application, parse_load
 
 EXECUTIONS = ("fused", "pipelined")
@@ -21,8 +21,10 @@ PRESETS = ("largest", "smallest")
 class RunRequest:
     """One run: an application (or several, joined by `+`) under a load with a policy in charge.
 
-    None stands for the application's own value. `initial` is where the run starts: with everything that is allowed
-    (`largest`) or with the least (`smallest`).
+    Several applications have the same load, or one each, joined by `+` in their order. None stands for the
+    application's own value. `initial` is where the run starts: with everything that is allowed (`largest`) or with the
+    least (`smallest`). `models` is the folder of what was learned before (None: nothing), `requests` what the user will
+    ask for, and when.
     """
 
     application: str
@@ -36,6 +38,8 @@ class RunRequest:
     initial: str = "largest"
     latency_target_s: float | None = None
     settings: LoopSettings = field(default_factory=LoopSettings)
+    models: Path | None = None
+    requests: tuple[ScaleRequest, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 < self.duration_s < math.inf:
@@ -55,7 +59,12 @@ class RunRequest:
             raise UsageError(f"The latency target must be longer than 0 s, not {self.latency_target_s:g}.")
         if self.seed < 0:
             raise UsageError(f"The seed must be at least 0, not {self.seed}.")
-        policy(self.policy)
+        self._check_requests()
+        if len(self.loads) != len(self.names):
+            raise UsageError(
+                f"'{self.load}' are {len(self.loads)} loads for {len(self.names)} applications; "
+                "give one for all, or one for each, joined by '+'."
+            )
         if not self.live:
             if self.left_to_spark:
                 raise UsageError(
@@ -64,6 +73,17 @@ class RunRequest:
                 )
             for simulated in self.applications():
                 self.curve(simulated)
+            self.make_policy({simulated.name: simulated.topology for simulated in self.applications()})
+
+    def _check_requests(self) -> None:
+        made = policy(self.policy)
+        if self.requests and not serves_requests(made):
+            raise UsageError(f"The policy '{self.policy}' serves no requests; choose stela, or leave out --request.")
+        for request in self.requests:
+            if request.at_s >= self.duration_s:
+                raise UsageError(
+                    f"A request at {request.at_s:g} s comes after a run of {self.duration_s:g} s; make it earlier."
+                )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,6 +95,14 @@ class RunRequest:
         """Whether Spark itself allocates the executors."""
         return self.policy == SPARK_DYNAMIC_ALLOCATION
 
+    @property
+    def loads(self) -> tuple[str, ...]:
+        """The load of every application, in their order."""
+        if len(self.names) == 1:
+            return (self.load,)
+        given = tuple(self.load.split("+"))
+        return given * len(self.names) if len(given) == 1 else given
+
     def applications(self) -> tuple[Application, ...]:
         """The applications of a simulated run."""
         if len(set(self.names)) < len(self.names):
@@ -83,7 +111,8 @@ class RunRequest:
 
     def curve(self, simulated: Application) -> Curve:
         """The load of one application of a simulated run."""
-        return parse_load(self.load, simulated.low_per_s, simulated.high_per_s, self.duration_s)
+        load = self.loads[self.names.index(simulated.name)]
+        return parse_load(load, simulated.low_per_s, simulated.high_per_s, self.duration_s)
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -96,22 +125,37 @@ class RunRequest:
             "seed": str(self.seed),
             "live": str(self.live).lower(),
             "execution": self.execution,
+            **({} if self.models is None else {"models": str(self.models)}),
+            **({"requests": self._asked} if self.requests else {}),
         }
+
+    @property
+    def _asked(self) -> str:
+        return ",".join(
+            f"{one.at_s:g}:{'out' if one.workers > 0 else 'in'}:{abs(one.workers)}" for one in self.requests
+        )
 
     @property
     def slug(self) -> str:
         """A folder name that differs for different runs."""
         kind = "live" if self.live else f"seed{self.seed}"
-        parts = (self.application, self.policy, self.load, f"{self.duration_s:g}s", self.execution, kind)
+        parts = [self.application, self.policy, self.load, f"{self.duration_s:g}s", self.execution, kind]
+        parts += [] if self.models is None else [f"models={self.models.name}"]
+        parts += [self._asked] if self.requests else []
         return "-".join(re.sub(r"[^A-Za-z0-9.=+]+", "_", part).strip("_") for part in parts)[:180]
 
     def with_policy(self, text: str) -> "RunRequest":
         """The same run with another policy in charge."""
         return replace(self, policy=text)
 
-    def make_policy(self) -> Policy[Any]:
-        """The policy that is in charge."""
-        return policy(self.policy)
+    def make_policy(self, topologies: Mapping[str, Topology]) -> Policy[Any]:
+        """The policy that is in charge, with what was learned before about these applications."""
+        made = policy(self.policy)
+        if self.models is None:
+            return made
+        from penstock.service.models import model_name, with_saved_models
+
+        return with_saved_models(made, self.models, topologies, model_name(self.live, self.execution))
 
     def objectives(self, default_target_s: float) -> Objectives:
         """What the user wants; the target of the application where none was given."""

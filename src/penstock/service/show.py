@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from penstock.control import Entry
@@ -27,11 +28,16 @@ def print_json(value: Any) -> None:
     sys.stdout.write("\n")
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
-    """A plain table."""
-    table = Table(*headings, title=title, box=None, header_style="bold", title_justify="left", pad_edge=False)
+def print_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None, right: Sequence[int] = ()
+) -> None:
+    """A plain table; the columns in `right`, counted from 0, are numbers and stand to the right, unbroken."""
+    table = Table(title=title, box=None, header_style="bold", title_justify="left", pad_edge=False)
+    for position, heading in enumerate(headings):
+        number = position in right
+        table.add_column(heading, justify="right" if number else "left", no_wrap=number)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     out.print(table)
 
 
@@ -54,3 +60,15 @@ def progress(title: str, until_s: float) -> Iterator[Callable[[Entry], None]]:
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task(title, total=until_s)
         yield lambda entry: bar.update(task, completed=entry.at_s)
+
+
+@contextmanager
+def working(title: str) -> Iterator[Callable[[str], None]]:
+    """Says on stderr what is going on and, in a terminal, for how long; gives a way to say how far it has come."""
+    if not err.is_terminal:
+        say(f"{title} ...")
+        yield say
+        return
+    with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=err) as bar:
+        task = bar.add_task(escape(title), total=None)
+        yield lambda text: bar.update(task, description=escape(f"{title}: {text}"))

@@ -25,9 +25,9 @@ def simulate(
     objectives = request.objectives(min(app.latency_target_s for app in chosen))
     plant = Plant(topologies, cluster, objectives)
     ports = Ports(world, world, world, journal)
-    loop = ControlLoop(plant, request.make_policy(), ports, request.settings, on_entry)
+    loop = ControlLoop(plant, request.make_policy(topologies), ports, request.settings, on_entry)
     loop.begin(request.identity)
-    loop.run(request.duration_s)
+    loop.run(request.duration_s, planned=request.requests)
 
 
 def _executed(app: Application, execution: str) -> Application:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from penstock.control import LoopSettings
 from penstock.errors import UsageError
 from penstock.evaluation import measure
+from penstock.evaluation.threshold_page import write_threshold_page
 from penstock.profiling import LearnedThreshold, LearningSettings, learn_threshold
 from penstock.service.requests import RunRequest
 from penstock.service.simulated import simulate
@@ -44,8 +45,9 @@ class TuneRequest:
             raise UsageError(f"The threshold to tune is {' or '.join(CANDIDATES)}, not '{self.threshold}'.")
         if self.costs not in _COSTS:
             raise UsageError(f"The costs of a change are {' or '.join(_COSTS)}, not '{self.costs}'.")
-        if self.seeds < 1:
-            raise UsageError(f"At least 1 seed is needed, not {self.seeds}.")
+        if min(self.seeds, self.steps) < 1:
+            raise UsageError(f"At least 1 seed and 1 step are needed, not {self.seeds} and {self.steps}.")
+        _run(self, CANDIDATES[self.threshold][0], self.seed)
 
 
 def tune(request: TuneRequest, say: Callable[[str], None] = lambda _: None) -> LearnedThreshold:
@@ -90,16 +92,20 @@ def as_json(request: TuneRequest, learned: LearnedThreshold) -> dict[str, Any]:
     return {"application": request.application, "threshold": request.threshold, "best": learned.best, "rewards": rows}
 
 
+def write_page(request: TuneRequest, learned: LearnedThreshold, out: Path) -> Path:
+    """Write a page with the rewards as a table and as a picture, and return its path."""
+    path = out / f"tune-{request.application}-{request.threshold}.html"
+    return write_threshold_page(f"{request.threshold} of {request.application}", learned, path)
+
+
+def _run(request: TuneRequest, threshold: float, seed: int) -> RunRequest:
+    text = f"elysium:{request.threshold}={threshold:g}"
+    return RunRequest(request.application, text, request.load, request.duration_s, seed)
+
+
 def _degradation(request: TuneRequest, threshold: float, trial: int) -> float:
     seed = request.seed + trial
-    run = RunRequest(
-        request.application,
-        f"elysium:{request.threshold}={threshold:g}",
-        request.load,
-        request.duration_s,
-        seed,
-        settings=LoopSettings(),
-    )
+    run = _run(request, threshold, seed)
     journal = MemoryJournal()
     simulate(run, journal, world_settings=WorldSettings(seed, noise=0.02, pauses=_COSTS[request.costs]))
     return measure(journal.entries()).throughput_degradation or 0.0

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import typer
 
+from penstock.model import ScaleRequest
 from penstock.policies import POLICIES
 from penstock.service.cli import app
 from penstock.service.policy_list import split_policies
@@ -51,7 +52,19 @@ def command_names() -> list[str]:
 
 
 def test_the_commands_of_the_design_are_there() -> None:
-    assert {"demo", "run", "simulate", "compare", "apps", "policies", "loads", "doctor"} <= set(command_names())
+    assert {
+        "demo",
+        "run",
+        "simulate",
+        "compare",
+        "apps",
+        "policies",
+        "loads",
+        "doctor",
+        "profile",
+        "tune",
+        "reproduce",
+    } <= set(command_names())
 
 
 @pytest.mark.parametrize("name", command_names())
@@ -96,6 +109,33 @@ def test_several_applications_run_at_once(penstock: Penstock) -> None:
     result = json.loads(done.out)
     assert result["application"] == "top-words+sentiment"
     assert sorted(result["by_application"]) == ["sentiment", "top-words"]
+
+
+def test_every_application_may_have_its_own_load(penstock: Penstock) -> None:
+    arguments = ("simulate", "top-words+sentiment", "--policy", "elysium", "--duration", "600", "--json")
+    load = "constant:rate=100+stair:low=250,high=1000,noise=0.05"
+    result = json.loads(penstock(*arguments, "--load", load).out)
+    assert result["load"] == load
+    first, second = (result["by_application"][name] for name in ("top-words", "sentiment"))
+    assert first["events_in"] == pytest.approx(60_000)
+    assert 250 * 600 < second["events_in"] < 1000 * 600
+    assert result["events_in"] == pytest.approx(first["events_in"] + second["events_in"])
+    assert result["mean_workers"] < 4
+    assert any("sentiment/" in decision["reason"] for decision in result["decisions"])
+
+
+def test_workers_come_and_go_when_the_user_asks(penstock: Penstock, tmp_path: Path) -> None:
+    arguments = ("simulate", "linear", "--policy", "stela", "--load", "constant", "--duration", "300", "--json")
+    start = ("--workers", "6", "--initial", "smallest")
+    asked = ("--request", "180:in:1", "--request", "60:out:2")
+    result = json.loads(penstock(*arguments, *start, *asked).out)
+    decisions = [(decision["at_s"], decision["action"]) for decision in result["decisions"]]
+    assert [at_s for at_s, _ in decisions] == [60.0, 180.0]
+    assert result["reconfigurations"] == 2
+    undisturbed = json.loads(penstock(*arguments, *start).out)
+    assert undisturbed["reconfigurations"] == 0
+    assert result["mean_workers"] > undisturbed["mean_workers"]
+    assert len(list(tmp_path.glob("runs/*/journal.sqlite"))) == 2
 
 
 def test_compare_prints_one_row_per_policy(penstock: Penstock, tmp_path: Path) -> None:
@@ -179,6 +219,11 @@ def test_different_runs_have_different_folders_that_any_system_can_name() -> Non
         RunRequest("top-words", "ds2", "sine", 90.0),
         RunRequest("sentiment", "ds2", "sine", 60.0),
         RunRequest("top-words", "ds2", "sine", 60.0, live=True),
+        RunRequest("top-words", "elysium", "sine", 60.0, live=True),
+        RunRequest("top-words", "elysium", "sine", 60.0, live=True, models=Path("learned/models")),
+        RunRequest("top-words", "stela", "sine", 60.0),
+        RunRequest("top-words", "stela", "sine", 60.0, requests=(ScaleRequest(30.0, 1),)),
+        RunRequest("top-words", "stela", "sine", 60.0, requests=(ScaleRequest(30.0, -1),)),
     ]
     slugs = {request.slug for request in requests}
     assert len(slugs) == len(requests)

@@ -38,6 +38,11 @@ Penstock = Callable[..., Any]
         (["top-words", "--target", "0"], "The latency target must be longer than 0 s, not 0."),
         (["top-words", "--target", "nan"], "The latency target must be longer than 0 s, not nan."),
         (["top-words", "--seed", "-1"], "The seed must be at least 0, not -1."),
+        (["top-words+sentiment", "--load", "sine+step+sine"], "'sine+step+sine' are 3 loads for 2 applications; "),
+        (["top-words+sentiment", "--load", "sine+sinus"], "There is no load 'sinus'; did you mean 'sine'?"),
+        (["top-words", "--policy", "stela", "--request", "60:up:1"], "'60:up:1' is no request; write it as 60:out:1"),
+        (["top-words", "--policy", "stela", "--request", "9000:in:1"], "A request at 9000 s comes after a run of "),
+        (["top-words", "--request", "60:out:1"], "The policy 'ds2' serves no requests; choose stela, or leave out "),
     ],
 )
 def test_mistakes_of_simulate(penstock: Penstock, tmp_path: Path, arguments: list[str], said: str) -> None:

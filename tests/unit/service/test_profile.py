@@ -1,72 +1,147 @@
+"""The profiling phase, what is kept of it, and what a policy makes of that."""
+
 import json
+import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock.errors import UnknownName, UsageError
-from penstock.service.profile import (
-    FORECAST,
-    NAME,
-    ProfileRequest,
-    load_forecaster,
-    load_profile,
-    profile_simulated,
-)
-from penstock.service.tune import TuneRequest, as_json, table_rows, tune
+from penstock.policies import ProfiledElysium, policy
+from penstock.service.models import FORECAST, load_forecaster, load_profile, model_name, with_saved_models
+from penstock.service.profile import ProfileRequest, Watched, profile, simulated_source
 from penstock.stores import ModelLibrary
 from penstock.workloads import application
 
+Penstock = Callable[..., Any]
+NAME = model_name(False, "pipelined")
+
 
 def test_what_was_learned_is_kept_and_shown(tmp_path: Path) -> None:
-    library = ModelLibrary(tmp_path / "models")
-    result = profile_simulated(ProfileRequest("top-words", "sine:period=300", 1800.0), library, tmp_path)
+    request = ProfileRequest("top-words", "sine:period=300", 1800.0)
+    result = profile(request, simulated_source(request), tmp_path)
     assert max(result.operator_errors.values()) < 0.03
     assert result.forecast is not None
     topology = application("top-words").topology
-    assert load_profile(library, topology) == result.profile
-    assert load_forecaster(library, "top-words") == result.forecast.forecaster
-    assert result.report is not None
+    library = ModelLibrary(tmp_path / "models")
+    assert load_profile(library, topology, NAME) == result.profile
+    assert load_forecaster(library, "top-words", NAME) == result.forecast.forecaster
     page = result.report.read_text(encoding="utf-8")
     assert page.count("<svg") == 2
     assert "stop-word-filter" in page
-    shown = {what: (learned, error) for what, learned, error in result.rows()}
-    assert shown["usage of counter"][1].endswith("%")
+    errors = {(what, of): error for what, of, _, error in result.rows()}
+    assert errors["usage", "counter"].endswith("%")
     body = json.loads(json.dumps(result.as_json()))
     assert body["selectivity"]["splitter -> stop-word-filter"] == pytest.approx(17.86, rel=0.02)
     assert len(body["saved"]) == 4
 
 
 def test_a_load_without_a_pattern_teaches_no_forecast(tmp_path: Path) -> None:
-    library = ModelLibrary(tmp_path / "models")
-    request = ProfileRequest("sentiment", "constant", 300.0, check_load="step", execution="fused")
-    result = profile_simulated(request, library, tmp_path)
+    request = ProfileRequest("sentiment", "constant", 120.0, check_load="step", execution="fused")
+    result = profile(request, simulated_source(request), tmp_path)
     assert result.forecast is None
-    assert load_forecaster(library, "sentiment") is None
-    assert result.rows()[-1][0] == "input load"
+    assert load_forecaster(ModelLibrary(tmp_path / "models"), "sentiment", model_name(False, "fused")) is None
+    assert result.rows()[-1][:2] == ("forecast", "input load")
     assert result.as_json()["forecast"] is None
+
+
+def test_observations_may_come_from_anywhere(tmp_path: Path) -> None:
+    request = ProfileRequest("top-words", duration_s=60.0)
+    simulated, asked = simulated_source(request), []
+
+    def recorded(load: str, seed: int) -> Watched:
+        asked.append((load, seed))
+        return simulated("sine", 9)
+
+    result = profile(request, recorded, tmp_path)
+    assert asked == [("stair", 0), ("sine", 1)]
+    assert set(result.profile.usage.operators) == set(application("top-words").topology.names)
 
 
 def test_profiles_of_others_are_refused(tmp_path: Path) -> None:
     library = ModelLibrary(tmp_path)
     with pytest.raises(UnknownName, match="learn one first"):
-        load_profile(library, application("sentiment").topology)
+        load_profile(library, application("sentiment").topology, NAME)
     with pytest.raises(UsageError, match="one at a time"):
         ProfileRequest("top-words+sentiment")
-    assert (NAME, FORECAST) == ("default", "input-load")
+    with pytest.raises(UnknownName, match="no load 'sinus'"):
+        ProfileRequest("top-words", check_load="sinus")
 
 
-def test_thresholds_are_learned_from_simulated_runs() -> None:
-    request = TuneRequest("top-words", duration_s=300.0, steps=10, seeds=1, costs="restart")
-    heard: list[str] = []
-    learned = tune(request, heard.append)
-    assert len(heard) == len(learned.table) == 7
-    rows = table_rows(request, learned)
-    assert [row[0].endswith("*") for row in rows].count(True) == 1
-    assert as_json(request, learned)["best"] == learned.best
-    assert tune(request).table == learned.table
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library after T1 was learned."""
+    folder = tmp_path_factory.mktemp("learned")
+    request = ProfileRequest("top-words", "sine", 300.0)
+    return profile(request, simulated_source(request), folder).library
 
 
-@pytest.mark.parametrize("wrong", [{"threshold": "memory_max"}, {"costs": "free"}, {"seeds": 0}])
-def test_what_cannot_be_tuned_is_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(UsageError):
-        TuneRequest("top-words", **wrong)  # type: ignore[arg-type]
+def test_elysium_decides_by_saved_models(penstock: Penstock, models: Path, tmp_path: Path) -> None:
+    simulate = ("simulate", "top-words", "--policy", "elysium", "--load", "step", "--duration", "400", "--json")
+    without = json.loads(penstock(*simulate).out)
+    done = penstock(*simulate, "--models", str(models))
+    assert done.code == 0, done.err
+    result = json.loads(done.out)
+    assert result["reconfigurations"] > 0
+    # Whoever knows what everything costs before the first event needs no observation of it.
+    assert result["decisions"][0]["at_s"] <= without["decisions"][0]["at_s"]
+    topologies = {"top-words": application("top-words").topology}
+    made = with_saved_models(policy("elysium"), models, topologies, NAME)
+    assert isinstance(made, ProfiledElysium)
+    assert set(made.profiles) == {"top-words"}
+    assert len(list(tmp_path.glob("runs/*/journal.sqlite"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sentiment"], "There is no selectivity model of 'sentiment' in "),
+        (["top-words+sentiment"], "There is no selectivity model of 'sentiment' in "),
+        (["top-words", "--execution", "fused"], "selectivity model of 'top-words' called 'simulated-fused'; "),
+        (["top-words", "--policy", "ds2"], "Only the policy 'elysium' uses saved models; leave out --models."),
+        (["top-words", "--models", "nowhere"], "There is no folder 'nowhere'; "),
+    ],
+)
+def test_models_that_do_not_fit_are_refused(
+    penstock: Penstock, models: Path, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    done = penstock("simulate", "--policy", "elysium", "--models", str(models), "--json", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert done.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_models_of_an_application_that_has_changed_are_refused(
+    penstock: Penstock, models: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(models, tmp_path / "models")
+    path = tmp_path / "models" / "top-words" / "usage" / f"{NAME}.json"
+    body = json.loads(path.read_text())
+    del body["payload"]["operators"]["counter"]
+    path.write_text(json.dumps(body))
+    done = penstock("simulate", "top-words", "--policy", "elysium", "--models", "models")
+    assert (done.code, done.out) == (2, "")
+    assert "knows no operator 'counter'; the application has changed, profile it again." in done.err
+    assert FORECAST == "input-load"
+
+
+def test_the_command_prints_one_json_document(penstock: Penstock, tmp_path: Path) -> None:
+    done = penstock("profile", "top-words", "--load", "sine", "--duration", "100", "--out", "learned", "--json")
+    assert done.code == 0, done.err
+    body = json.loads(done.out)
+    assert body["models"] == "learned/models"
+    assert max(body["usage_errors"].values()) < 0.03
+    assert done.err.splitlines()[0].startswith("Profiling top-words under sine for 100 s")
+    assert (tmp_path / "learned" / "profile-top-words.html").is_file()
+
+
+def test_a_person_gets_a_table(penstock: Penstock) -> None:
+    done = penstock("profile", "sentiment", "--duration", "100")
+    assert done.code == 0
+    assert re.search(r"^usage +stemmer +\w+ +\d\.\d%", done.out, re.MULTILINE)
+    assert re.search(r"^selectivity +stemmer -> positive-words +[01][.0-9]* ± ", done.out, re.MULTILINE)
+    assert done.err.splitlines()[1:] == ["Models: runs/models", "Report: runs/profile-sentiment.html"]

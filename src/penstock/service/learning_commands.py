@@ -1,0 +1,73 @@
+"""The commands that learn before ELYSIUM is in charge: `penstock profile` and `penstock tune`."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.service.options import Duration, Execution, Json, Load, Out, Seed
+
+Name = Annotated[str, typer.Argument(metavar="APP", help="Application (see 'penstock apps').")]
+
+
+def profile(
+    application: Name,
+    load: Load = "stair",
+    check_load: Annotated[str, typer.Option(help="Load of a second run, by which the models are judged.")] = "sine",
+    duration: Duration = 1800.0,
+    seed: Seed = 0,
+    execution: Execution = "pipelined",
+    out: Out = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Learn what an application costs from a run under a varying load, and keep it for 'elysium' (see --models)."""
+    from penstock.service import show
+    from penstock.service.profile import ProfileRequest, simulated_source
+    from penstock.service.profile import profile as learn
+    from penstock.service.runs import open_folder
+
+    request = ProfileRequest(application, load, duration, seed, execution, check_load)
+    os.environ.setdefault("MPLCONFIGDIR", str(open_folder(out) / ".cache"))
+    with show.working(f"Profiling {application} under {load} for {duration:g} s, simulated"):
+        result = learn(request, simulated_source(request), out)
+    if as_json:
+        show.print_json(result.as_json())
+    else:
+        title = f"{application} under {load}, judged by a run under {check_load}"
+        show.print_table(("what", "of", "learned", "error"), result.rows(), title, right=(3,))
+    show.say(f"Models: {result.library}\nReport: {result.report}")
+
+
+def tune(
+    application: Name,
+    threshold: Annotated[str, typer.Option(help="Threshold of 'elysium' to learn: cpu_max or core_max.")] = "cpu_max",
+    load: Load = "sine",
+    duration: Duration = 1800.0,
+    costs: Annotated[
+        str,
+        typer.Option(help="What a change costs: 'hot' as on Spark, 'restart' of the whole application as on Storm."),
+    ] = "hot",
+    steps: Annotated[int, typer.Option(help="Steps of Q-learning.")] = 100,
+    seeds: Annotated[int, typer.Option(help="Different runs with which every candidate is tried.")] = 3,
+    seed: Seed = 0,
+    out: Out = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Learn a threshold of 'elysium' by Q-learning: the highest one that costs the least throughput."""
+    from penstock.service import show
+    from penstock.service.runs import open_folder
+    from penstock.service.tune import TuneRequest, table_rows, write_page
+    from penstock.service.tune import as_json as plain_values
+    from penstock.service.tune import tune as learn
+
+    request = TuneRequest(application, threshold, load, duration, costs, steps, seeds, seed)
+    os.environ.setdefault("MPLCONFIGDIR", str(open_folder(out) / ".cache"))
+    with show.working(f"Tuning {threshold} for {application} under {load}") as say:
+        learned = learn(request, say)
+    if as_json:
+        show.print_json(plain_values(request, learned))
+    else:
+        headings = (threshold, "reward", "throughput degradation", "trials")
+        show.print_table(headings, table_rows(request, learned), f"{application} under {load}", right=(1, 2, 3))
+    show.say(f"Use it as --policy elysium:{threshold}={learned.best:g}\nReport: {write_page(request, learned, out)}")

@@ -1,0 +1,79 @@
+"""Where learned models are kept, and how a policy gets them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import UnknownName, UsageError
+from penstock.forecasting import Chosen, Forecaster, forecaster_from_json
+from penstock.model import Observation, Topology
+from penstock.policies import Elysium, Policy
+from penstock.profiling import ApplicationProfile, OverheadProfile, SelectivityProfile, UsageProfile
+from penstock.stores import DataRange, ModelInfo, ModelLibrary, SavedModel
+
+FORECAST = "input-load"
+_PARTS = ("selectivity", "usage", "overhead")
+
+
+def model_name(live: bool, execution: str) -> str:
+    """The name under which models are kept: what costs what depends on where and how an application runs."""
+    return f"{'live' if live else 'simulated'}-{execution}"
+
+
+def save_models(
+    library: ModelLibrary,
+    name: str,
+    profile: ApplicationProfile,
+    forecast: Chosen | None,
+    observations: Sequence[Observation],
+) -> tuple[Path, ...]:
+    """Keep what was learned, each part in a file of its own, in place of what has the same name, and say where."""
+    created = datetime.now(UTC)
+    data = DataRange(observations[0].at_s - observations[0].window_s, observations[-1].at_s)
+    payloads: dict[str, dict[str, Any]] = {part.kind: part.to_json() for part in profile.parts}
+    if forecast is not None:
+        payloads[FORECAST] = {"forecaster": forecast.forecaster.to_json(), "errors": dict(forecast.errors)}
+    application = profile.usage.application
+    return tuple(
+        library.save(SavedModel(ModelInfo(application, kind, name, created, 1, data), payload))
+        for kind, payload in payloads.items()
+    )
+
+
+def load_profile(library: ModelLibrary, topology: Topology, name: str) -> ApplicationProfile:
+    """The profile of an application; raises `UnknownName` when there is none, `UsageError` when it does not fit."""
+    payloads = [library.load(topology.name, kind, name).payload for kind in _PARTS]
+    profile = ApplicationProfile(
+        SelectivityProfile.from_json(payloads[0]),
+        UsageProfile.from_json(payloads[1]),
+        OverheadProfile.from_json(payloads[2]),
+    )
+    profile.check(topology)
+    return profile
+
+
+def load_forecaster(library: ModelLibrary, application: str, name: str) -> Forecaster | None:
+    """The forecaster of an application's load; None when none was learned."""
+    try:
+        payload = library.load(application, FORECAST, name).payload
+    except UnknownName:
+        return None
+    if "forecaster" not in payload:
+        raise UsageError(f"The saved forecaster of '{application}' is broken; profile the application again.")
+    return forecaster_from_json(payload["forecaster"])
+
+
+def with_saved_models(made: Policy[Any], folder: Path, topologies: Mapping[str, Topology], name: str) -> Policy[Any]:
+    """The policy with what was learned before about every application; only ELYSIUM has a use for that.
+
+    Raises `UsageError` for another policy, and when the models of an application are missing or do not fit it.
+    """
+    if not isinstance(made, Elysium):
+        raise UsageError("Only the policy 'elysium' uses saved models; leave out --models.")
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder '{folder}'; make one with 'penstock profile', or leave out --models.")
+    library = ModelLibrary(folder)
+    profiles = {app: load_profile(library, topology, name) for app, topology in topologies.items()}
+    found = {app: load_forecaster(library, app, name) for app in topologies}
+    return made.with_models(profiles, {app: one for app, one in found.items() if one is not None})
