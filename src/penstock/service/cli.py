@@ -279,21 +279,10 @@ def _simulated(request: "RunRequest", out: Path) -> "list[Entry]":
 
 
 def _live(request: "RunRequest", out: Path, master: str | None) -> "list[Entry]":
-    import threading
+    from penstock.service.live_view import run_in_view
+    from penstock.service.runs import kept_entries
 
-    from penstock.service import show
-    from penstock.service.live import LivePlace, Watcher, run_live
-    from penstock.service.live_view import live_view
-    from penstock.service.runs import kept_entries, run_folder
-    from penstock.service.signals import first_interrupt
-
-    folder = run_folder(out, request).absolute()
-    place = LivePlace(folder, master, request.workers or 4)
-    title = f"{request.application} with {request.policy} under {request.load}"
-    interrupted = threading.Event()
-    with first_interrupt(interrupted), live_view(title, request.duration_s, show.err) as follow:
-        run_live(request, place, Watcher(follow, show.say, interrupted))
-    return kept_entries(folder)
+    return kept_entries(run_in_view(request, out, master))
 
 
 def _show_one(request: "RunRequest", entries: "Sequence[Entry]", out: Path, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from penstock.control import ControlLoop, Entry, Monitor, Plant, Ports, Requeste
 from penstock.errors import ActionFailed, JournalMismatch, PenstockError, UsageError
 from penstock.model import Cluster, Configuration, Observation
 from penstock.service.requests import RunRequest
-from penstock.service.runs import JOURNAL, discard, open_folder
+from penstock.service.runs import JOURNAL, METRICS, discard, open_folder
 from penstock.spark.actuator import SparkActuator
 from penstock.spark.applications import SPARK_APPLICATIONS, spark_pipeline
 from penstock.spark.clock import WallClock
@@ -129,9 +129,9 @@ def _kept(request: RunRequest, folder: Path, say: Callable[[str], None]) -> list
     discard(folder)
     for name in (
         "pipelines",
-        "metrics.sqlite",
-        "metrics.sqlite-wal",
-        "metrics.sqlite-shm",
+        METRICS,
+        f"{METRICS}-wal",
+        f"{METRICS}-shm",
         "intents.jsonl",
         "epoch.json",
     ):
@@ -233,7 +233,7 @@ class _LiveRun:
             actuator.state_held = monitor.state_held
             with (
                 SqliteJournal(self._folder / JOURNAL) as journal,
-                SqliteMetricStore(self._folder / "metrics.sqlite", keep_s=_KEEP_S) as metrics,
+                SqliteMetricStore(self._folder / METRICS, keep_s=_KEEP_S) as metrics,
             ):
                 self._run(
                     Ports(_Recorded(monitor, metrics, Supervisor(running, watcher.say)), actuator, clock, journal),
