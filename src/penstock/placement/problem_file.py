@@ -23,12 +23,14 @@ from penstock.placement.problem import (
     Reconfiguration,
     Stream,
     Weights,
+    check_unique,
 )
 
 _LARGEST = 1e12
+_LEAST = 1e-6
 Number = Annotated[float, Field(ge=0, le=_LARGEST, allow_inf_nan=False, strict=True)]
-Positive = Annotated[float, Field(gt=0, le=_LARGEST, allow_inf_nan=False, strict=True)]
-Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, strict=True)]
+Positive = Annotated[float, Field(ge=_LEAST, le=_LARGEST, allow_inf_nan=False, strict=True)]
+Share = Annotated[float, Field(ge=_LEAST, le=1, allow_inf_nan=False, strict=True)]
 Resources = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False, strict=True)]
 Name = Annotated[str, Field(min_length=1, max_length=200, strict=True)]
 Replicas = Annotated[int, Field(ge=1, le=1000, strict=True)]
@@ -69,7 +71,7 @@ class _Stream(_Entry):
 class _Node(_Entry):
     name: Name
     resources: Resources = 1.0
-    speedup: Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False, strict=True)] = 1.0
+    speedup: Annotated[float, Field(ge=_LEAST, le=1e6, allow_inf_nan=False, strict=True)] = 1.0
     availability: Share = 1.0
     spawn_s: Number = 0.0
 
@@ -226,6 +228,9 @@ def _one_line(text: str, longest: int = 80) -> str:
 
 def _problem(file: _File) -> Problem:
     nodes = tuple(Node(**node.model_dump()) for node in file.nodes)
+    if not nodes:
+        raise InvalidModel("There are no nodes to place operators on; name at least one.")
+    check_unique("node", [node.name for node in nodes])
     return Problem(
         tuple(operator.value() for operator in file.operators),
         tuple(Stream(s.source, s.target, s.rate_per_s, s.bytes_per_tuple) for s in file.streams),
