@@ -142,8 +142,11 @@ class _Model:
         # Several strategies that take turns in one thread: several threads would end in answers that differ.
         solver.parameters.num_workers = 1
         solver.parameters.interleave_search = True
-        # With several literals before one bound, CP-SAT 9.15 derives false ones and calls solvable models unsolvable.
+        # CP-SAT 9.15 has two mistakes that these models meet. With several literals before one bound it derives false
+        # ones and calls solvable models unsolvable; and what its presolve makes of sums over literals of which at most
+        # one is true can cut off the best solution, which it then proves not to exist (or-tools issue 5293).
         solver.parameters.auto_detect_greater_than_at_least_one_of = False
+        solver.parameters.presolve_inclusion_work_limit = 0
         status = solver.solve(self.variables.model)
         if status == cp_model.INFEASIBLE:
             return Answer(infeasible=True, method="counts")

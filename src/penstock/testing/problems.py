@@ -139,8 +139,10 @@ def _network(rng: np.random.Generator, kind: ProblemKind) -> Network:
         return matrix
 
     delay_ms = links(0.0, 40.0, 0.0)
-    if rng.random() < 0.3:
-        delay_ms = np.round(delay_ms, -1)
+    # Ties are what a solver is most likely to get wrong.
+    step_ms = float(rng.choice([0.0, 0.0, 10.0, 20.0]))
+    if step_ms:
+        delay_ms = np.round(delay_ms / step_ms) * step_ms
     if kind.alike and rng.random() < 0.7:
         delay_ms = np.minimum(delay_ms, delay_ms.T)
         for via in range(kind.nodes):

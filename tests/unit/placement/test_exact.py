@@ -83,6 +83,26 @@ def test_a_link_that_is_too_thin_for_one_replica_carries_a_part() -> None:
     assert solver("exact").solve(thinner).status is Status.INFEASIBLE
 
 
+def test_the_best_is_not_cut_off_by_presolve() -> None:
+    # One node is 20 ms from all others, which are next to one another: nothing needs to be on it.
+    delay_ms = links(5, 0.0)
+    delay_ms[1, :] = delay_ms[:, 1] = 20.0
+    delay_ms[1, 1] = 0.0
+    problem = Problem(
+        (
+            Operator("o0", 1.0, candidates=("n3",), max_replicas=3, service_rate_per_s=96.0),
+            Operator("o1", 1.0, max_replicas=3, service_rate_per_s=33.0),
+            Operator("o2", 1.0, 3.0, candidates=("n4",), max_replicas=3),
+        ),
+        (Stream("o0", "o1", 20.0), Stream("o0", "o2", 20.0)),
+        tuple(Node(f"n{index}", 2.0) for index in range(5)),
+        Network(delay_ms),
+    )
+    result = solver("exact").solve(problem)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(brute_force(problem), abs=1e-6)
+
+
 def test_a_bound_that_is_met_exactly_is_met() -> None:
     # 0.1 + 0.2 is above 0.3 in floating point.
     operators = (Operator("a", 1.0, 0.1), Operator("b", 1.0, 0.2))
