@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from penstock.errors import UnknownName
 from penstock.spark import phrases
-from penstock.spark.payloads import ADS_PER_CAMPAIGN, PAYLOADS, Payload, ad_campaigns, hashed, payload, zipf_choice
+from penstock.spark.payloads import PAYLOADS, Payload, payload
+from penstock.spark.payloads.ads import ADS_PER_CAMPAIGN, ad_campaigns
+from penstock.spark.payloads.draws import hashed, zipf_choice
 
 ROWS = 20_000
 
