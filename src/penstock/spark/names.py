@@ -1,18 +1,23 @@
 """Names of persons, places and organisations, all made up or common: what made-up news speak of, and a gazetteer."""
 
-FIRST_NAMES = tuple(
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+FIRST_NAMES = _words(
     """
     Ada Alan Amira Boris Carla Chen Clara Dario Edith Elena Emil Farah Felix Greta Hanna Hugo Ines Ivan Jonas Kofi
     Laila Leon Lucia Marco Maria Mina Nadia Niels Nora Omar Oscar Paula Pedro Petra Ravi Rosa Samir Sofia Tomas Yuki
-    """.split()
+    """
 )
 """First names: whoever has one, and a surname behind it, is a person."""
 
-_SURNAMES = tuple(
+_SURNAMES = _words(
     """
     Abbott Barros Castell Dvorak Eklund Farrow Gruber Haddad Ibsen Jansen Kowal Lindqvist Moreau Novak Okafor
     Pereira Quinn Rossi Santos Tanaka Ulrich Varga Weber Ximenes Yilmaz Zeman
-    """.split()
+    """
 )
 
 PLACES = (
@@ -34,9 +39,7 @@ _ORGANISATIONS = tuple(
         strict=True,
     )
 )
-_PERSONS = tuple(
-    f"{first} {_SURNAMES[7 * index % len(_SURNAMES)]}" for index, first in enumerate(FIRST_NAMES)
-)
+_PERSONS = tuple(f"{first} {_SURNAMES[7 * index % len(_SURNAMES)]}" for index, first in enumerate(FIRST_NAMES))
 
 ALL_NAMES = tuple(
     name

@@ -141,6 +141,5 @@ def vocabulary(language: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def tweet_words() -> tuple[str, ...]:
     """The words of Spanish tweets on the day of an earthquake, the most frequent first."""
-    common = STOP_WORDS["es"]
-    mixed = zip_longest(EMERGENCY_WORDS, dict.fromkeys(_SUBJECTS["es"]))
-    return tuple(dict.fromkeys([*common, *(word for word in chain.from_iterable(mixed) if word is not None)]))
+    mixed = zip_longest(STOP_WORDS["es"], EMERGENCY_WORDS, dict.fromkeys(_SUBJECTS["es"]))
+    return tuple(dict.fromkeys(word for word in chain.from_iterable(mixed) if word is not None))

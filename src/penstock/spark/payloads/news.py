@@ -23,7 +23,7 @@ def _strewn(words: Sequence[str], among: Sequence[str], every: int) -> tuple[str
 
 _ENGLISH = phrases.vocabulary("en")
 _HONEST = _strewn(names.ALL_NAMES, _ENGLISH, 5)
-_NEWS = Mixture((0.88, 0.12), (_strewn(phrases.SPAM_WORDS, _HONEST, 40), _strewn(phrases.SPAM_WORDS, _ENGLISH, 4)))
+_NEWS = Mixture((0.88, 0.12), (_strewn(phrases.SPAM_WORDS, _HONEST, 40), _strewn(phrases.SPAM_WORDS, _ENGLISH, 2)))
 
 
 def _news(numbers: Numbers, times_us: NDArray[np.int64], seed: int) -> Columns:
@@ -37,5 +37,8 @@ def labelled_news(count: int, seed: int) -> tuple[list[str], list[bool]]:
 
 
 NEWS = Payload(
-    "news", "phrases from the news with the names they speak of, some of them spam", pa.schema([("text", pa.string())]), _news
+    "news",
+    "phrases from the news with the names they speak of, some of them spam",
+    pa.schema([("text", pa.string())]),
+    _news,
 )
