@@ -217,21 +217,11 @@ def doctor(
 
 @app.command()
 def apps(as_json: Json = False) -> None:
-    """List the applications."""
-    from penstock.workloads import APPLICATIONS
+    """List the applications and the range of their load per second: simulated, and on Spark with two cores."""
+    from penstock.service.application_list import application_rows, in_brief
 
-    rows = [
-        {
-            "name": name,
-            "summary": application.summary,
-            "operators": len(application.topology.operators),
-            "low_per_s": application.low_per_s,
-            "high_per_s": application.high_per_s,
-            "origin": application.origin,
-        }
-        for name, application in APPLICATIONS.items()
-    ]
-    _show_list(rows, ("name", "operators", "low_per_s", "high_per_s", "summary"), as_json)
+    rows = application_rows()
+    _show_list(rows if as_json else in_brief(rows), ("name", "simulated", "spark", "summary"), as_json)
 
 
 @app.command()

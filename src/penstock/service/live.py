@@ -25,6 +25,7 @@ from penstock.spark.monitor import SparkMonitor
 from penstock.spark.pipeline import Pipeline
 from penstock.spark.segments import RunningPipeline, RunOptions
 from penstock.spark.session import dynamic_allocation, start_session, stop_session
+from penstock.spark.sinks import is_shared
 from penstock.spark.source import load_source
 from penstock.spark.supervision import Supervisor
 from penstock.spark.workers import WorkerNames
@@ -200,14 +201,14 @@ class _LiveRun:
     def warm_up(self, spark: "SparkSession", say: Callable[[str], None]) -> None:
         """Run the built-in applications over a few events, so that what is measured later is not their start.
 
-        A user's pipeline is not run: its sinks may be real ones.
+        A user's pipeline is not run: its sinks may be real ones. Nor is one that stores in a user's database.
         """
         if self._rewound is not None:
             return
         folder = self._folder / "warm-up"
         schedule = Schedule(Constant(100.0))
         for pipeline in self._pipelines:
-            if pipeline.name in SPARK_APPLICATIONS:
+            if pipeline.name in SPARK_APPLICATIONS and not any(map(is_shared, pipeline.graph().sinks)):
                 say(f"Warming up {pipeline.name} ...")
                 sources = [source.name for source in pipeline.graph().sources]
                 past = SourceLoad(schedule, time.time() - 60.0, _WARM_UP_S)
