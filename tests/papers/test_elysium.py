@@ -5,6 +5,7 @@ import pytest
 from penstock.evaluation.papers import EXPERIMENTS, Row
 from penstock.evaluation.papers.elysium_comparison import COMPARISONS, JOINT, PROACTIVE, REACTIVE
 from penstock.evaluation.papers.elysium_runs import (
+    BRISK,
     HOT,
     RESTART,
     T1,
@@ -90,6 +91,19 @@ def test_a_step_is_sustained_again_sooner_than_published() -> None:
     found = evaluate((Setting(T1, "step"),), "elysium", RESTART, 1)
     assert found.recovery_s is not None
     assert found.recovery_s < 80.0
+
+
+def test_a_doubled_load_is_sustained_again_within_20_s() -> None:
+    for share in (0.5, 1.0):
+        found = evaluate((Setting(T1, "doubled", share),), "elysium", BRISK, 1)
+        assert found.recovery_s is not None
+        assert found.recovery_s < 20.0
+
+
+def test_a_run_may_begin_over_provisioned() -> None:
+    settings = (Setting(T1, "step"),)
+    small, wide = (evaluate(settings, "joint:window_s=20", HOT, 1, overprovisioned=wide) for wide in (False, True))
+    assert wide.saved < small.saved
 
 
 def test_being_proactive_helps_most_against_a_square_wave() -> None:

@@ -12,13 +12,23 @@ from penstock.forecasting.boosting import BoostedTrees
 from penstock.forecasting.linear import Autoregression
 from penstock.forecasting.network import LoadNetwork
 from penstock.forecasting.seasonal import SeasonalNaive, find_period
-from penstock.forecasting.selection import METHODS, QUICK, Chosen, best, forecaster_from_json, held_out_error, train
+from penstock.forecasting.selection import (
+    METHODS,
+    QUICK,
+    TRAINING,
+    Chosen,
+    best,
+    forecaster_from_json,
+    held_out_error,
+    train,
+)
 from penstock.forecasting.series import LoadHistory, LoadSeries
 from penstock.forecasting.tracking import ErrorTrack
 
 __all__ = [
     "METHODS",
     "QUICK",
+    "TRAINING",
     "Autoregression",
     "BoostedTrees",
     "Calendar",

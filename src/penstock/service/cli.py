@@ -237,7 +237,7 @@ def policies(as_json: Json = False) -> None:
         }
         for name, info in POLICIES.items()
     ]
-    _show_list(rows, ("name", "summary", "parameters"), as_json)
+    _show_described(rows, as_json)
 
 
 @app.command()
@@ -249,7 +249,7 @@ def loads(as_json: Json = False) -> None:
         {"name": info.name, "summary": info.summary, "parameters": dict(info.parameters)}
         for info in LOAD_INFOS.values()
     ]
-    _show_list(rows, ("name", "summary", "parameters"), as_json)
+    _show_described(rows, as_json)
 
 
 for command in (profile, tune, reproduce):
@@ -307,9 +307,17 @@ def _show_list(rows: Sequence[dict[str, Any]], columns: Sequence[str], as_json: 
     show.print_table(columns, [[_cell(row[column]) for column in columns] for row in rows])
 
 
+def _show_described(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
+    """Names with a line about each and, below it, the parameters."""
+    from penstock.service import show
+
+    if as_json:
+        show.print_json(rows)
+    else:
+        show.print_described([(row["name"], row["summary"], row["parameters"]) for row in rows])
+
+
 def _cell(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key}={text}" for key, text in value.items())
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

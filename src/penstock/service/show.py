@@ -2,8 +2,10 @@
 
 import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Any
 
 from rich.console import Console
@@ -39,6 +41,27 @@ def print_table(
     for row in rows:
         table.add_row(*map(escape, row))
     out.print(table)
+
+
+def print_described(rows: Sequence[tuple[str, str, Mapping[str, str]]]) -> None:
+    """Names with a line about each and, below it, the parameters: values on one line, explanations on one each."""
+    width = max((len(name) for name, _, _ in rows), default=0) + 2
+    room = max(40, out.width - width)
+    for name, summary, parameters in rows:
+        body = textwrap.wrap(summary, room) + _parameters(parameters, room)
+        for left, line in zip_longest((name,), body, fillvalue=""):
+            out.print(f"{left:<{width}}{line}", markup=False, soft_wrap=True)
+
+
+def _parameters(parameters: Mapping[str, str], room: int) -> list[str]:
+    if not any(" " in text for text in parameters.values()):
+        joined = ", ".join(f"{key}={text}" for key, text in parameters.items())
+        return textwrap.wrap(joined, room, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    lines = (
+        textwrap.wrap(f"{key}: {text}", room, initial_indent="  ", subsequent_indent="    ")
+        for key, text in parameters.items()
+    )
+    return [line for wrapped in lines for line in wrapped]
 
 
 def print_facts(facts: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from penstock.model import ScaleRequest
 from penstock.policies import POLICIES
+from penstock.service import show
 from penstock.service.cli import app
 from penstock.service.policy_list import split_policies
 from penstock.service.requests import RunRequest
@@ -187,6 +188,20 @@ def test_lists_name_everything_there_is(penstock: Penstock, command: str, known:
     assert all(row["summary"] for row in rows)
     listed = penstock(command).out
     assert all(name in listed for name in known)
+
+
+@pytest.mark.parametrize(("command", "word"), [("policies", "assessment_period_s=60.0"), ("loads", "noise: deviation")])
+def test_lists_are_readable_at_100_columns(
+    penstock: Penstock, monkeypatch: pytest.MonkeyPatch, command: str, word: str
+) -> None:
+    monkeypatch.setattr(show.out, "width", 100)
+    lines = penstock(command).out.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert any(word in line for line in lines)
+    for row in json.loads(penstock(command, "--json").out):
+        # Name, summary and parameters stand in this order; nothing is squeezed into a narrow column.
+        (first,) = [line for line in lines if line.startswith(f"{row['name']} ")]
+        assert row["summary"].startswith(first.removeprefix(row["name"]).strip())
 
 
 def test_nothing_is_written_outside_the_output_folder(

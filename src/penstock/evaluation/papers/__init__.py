@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 
-from penstock.evaluation.papers import autrascale, elysium, fission, stela
+from penstock.evaluation.papers import autrascale, elysium, fission, forecasting, stela
 from penstock.evaluation.papers.experiment import Experiment, Row
 
 EXPERIMENTS: Mapping[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
         *elysium.EXPERIMENTS,
+        *forecasting.EXPERIMENTS,
         *fission.EXPERIMENTS,
         *autrascale.EXPERIMENTS,
         *stela.EXPERIMENTS,

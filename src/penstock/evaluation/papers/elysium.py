@@ -33,7 +33,7 @@ from penstock.profiling import (
 from penstock.workloads import application
 
 _REWARDS = (0.53, 0.57, 0.62, 0.66, 0.71, 0.65, 0.43)
-_NO_LOSS = "a simulated worker loses nothing when it is almost fully used, so the published drop is not there"
+_PUBLISHED_BEST = 0.80
 _SELECTIVITIES = {
     ("splitter", "stop-word-filter"): (17.86, 0.54),
     ("stop-word-filter", "counter"): (0.68, 0.02),
@@ -51,9 +51,18 @@ def table_1(quick: bool) -> list[Row]:
     )
     rows = []
     for row, published in zip(learned.table, _REWARDS, strict=True):
-        above = "; " + _NO_LOSS if row.threshold > 0.8 else ""
-        rows.append(Row(f"cpu_max {row.threshold:.2f}: reward", published, row.reward, f"{row.trials} trials{above}"))
-    return [*rows, Row("best cpu_max", 0.80, learned.best, "the one with the highest reward")]
+        note = f"{row.trials} trials" + (_no_loss(row.threshold) if row.threshold > _PUBLISHED_BEST else "")
+        rows.append(Row(f"cpu_max {row.threshold:.2f}: reward", published, row.reward, note))
+    return [*rows, Row("best cpu_max", _PUBLISHED_BEST, learned.best, "the one with the highest reward")]
+
+
+def _no_loss(threshold: float) -> str:
+    """Why a threshold above the published best costs no throughput here."""
+    saved, best = tried(threshold, CALIBRATION)[1], tried(_PUBLISHED_BEST, CALIBRATION)[1]
+    return (
+        f"; no drop: it saves hardly more nodes ({saved:.0f} % against {best:.0f} %), and a simulated worker that is "
+        "almost full neither slows down nor lets tuples time out and come again, as Storm's do"
+    )
 
 
 def figure_6(quick: bool) -> list[Row]:
@@ -72,7 +81,7 @@ def figure_6(quick: bool) -> list[Row]:
                 f"(c) a restart every {minutes:g} min: degradation",
                 published,
                 sum(degradations) / len(degradations),
-                "9 minutes of a sine on the over-provisioned configuration",
+                "9 minutes of a sine, over-provisioned; a pause and its draining within the same 10 s cancel out",
             )
         )
     return rows

@@ -5,10 +5,11 @@ is; beside it stands 0.40, half of the upper one, which makes joint scaling save
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from penstock.evaluation.papers.elysium_runs import (
+    BRISK,
     HOT,
     RESTART,
     T1,
@@ -94,8 +95,10 @@ def _policy(scaling: str, costs: Costs) -> str:
 
 
 @cache
-def _outcome(settings: tuple[Setting, ...], scaling: str, costs: Costs, seeds: int) -> Outcome:
-    return evaluate(settings, _policy(scaling, costs), costs, seeds)
+def _outcome(
+    settings: tuple[Setting, ...], scaling: str, costs: Costs, seeds: int, overprovisioned: bool = False
+) -> Outcome:
+    return evaluate(settings, _policy(scaling, costs), costs, seeds, overprovisioned)
 
 
 def figure_9(quick: bool) -> list[Row]:
@@ -105,7 +108,17 @@ def figure_9(quick: bool) -> list[Row]:
     rows = [row for costs in (RESTART, HOT) for one in comparisons for row in _compared(one, costs, seeds)]
     if not quick:
         rows += [row for costs in (RESTART, HOT) for one in _together() for row in _compared(one, costs, seeds)]
-    return rows
+    return [*rows, *_doubled(seeds)]
+
+
+def _doubled(seeds: int) -> Iterator[Row]:
+    """How soon a load that doubles is sustained again."""
+    note = "published: 80 to 90 s after a step of unknown height; the aim is 20 s"
+    for costs in (RESTART, HOT, BRISK):
+        for what, share in (("a quarter to half of its peak", 0.5), ("half of its peak to all of it", 1.0)):
+            found = _outcome((Setting(T1, "doubled", share),), REACTIVE, costs, seeds)
+            case = f"{costs.name}: T1 from {what}, {REACTIVE}: s until sustained"
+            yield Row(case, 85.0, found.recovery_s, note)
 
 
 def _compared(comparison: Comparison, costs: Costs, seeds: int) -> Iterator[Row]:
@@ -120,7 +133,10 @@ def _compared(comparison: Comparison, costs: Costs, seeds: int) -> Iterator[Row]
         return
     strict = _outcome(comparison.settings, _STRICT, costs, seeds)
     for scaling in (s for s in (REACTIVE, PROACTIVE) if s in found):
-        yield from _against_joint(where, scaling, comparison.published, (found[scaling], found[JOINT], strict))
+        row = _against_joint(where, scaling, comparison.published, (found[scaling], found[JOINT], strict))
+        if (row.ours or 0.0) < (row.published or 0.0):
+            row = replace(row, note=f"{row.note}; {_why_fewer(comparison, scaling, costs, seeds)}")
+        yield row
     if comparison.name == "T1 step":
         for scaling, published in ((JOINT, 150.0), (REACTIVE, 85.0)):
             yield Row(f"{where}, {scaling}: s until sustained", published, found[scaling].recovery_s)
@@ -128,16 +144,25 @@ def _compared(comparison: Comparison, costs: Costs, seeds: int) -> Iterator[Row]
 
 def _against_joint(
     where: str, scaling: str, published: Mapping[str, tuple[float, float]], found: tuple[Outcome, Outcome, Outcome]
-) -> Iterator[Row]:
-    """By how much more ELYSIUM saves than joint scaling, and the two shortfalls there can be."""
+) -> Row:
+    """By how much more ELYSIUM saves than joint scaling, and whether that costs throughput."""
     ours, joint, strict = found
     wanted = published[scaling][1] - published[JOINT][1]
     notes = [f"{ours.saved - strict.saved:+.1f} with cpu_min 0.40 for joint (degradation {strict.degradation:.3f})"]
-    if ours.saved - joint.saved < wanted:
-        notes.append("fewer than published")
     if ours.degradation > joint.degradation:
         notes.append("degradation above that of joint")
-    yield Row(f"{where}, {scaling}: % points saved beyond joint", wanted, ours.saved - joint.saved, "; ".join(notes))
+    return Row(f"{where}, {scaling}: % points saved beyond joint", wanted, ours.saved - joint.saved, "; ".join(notes))
+
+
+def _why_fewer(comparison: Comparison, scaling: str, costs: Costs, seeds: int) -> str:
+    """What joint scaling saves by being late, and how much of that is due to where the runs begin."""
+    ours, joint = (_outcome(comparison.settings, name, costs, seeds) for name in (scaling, JOINT))
+    wide = [_outcome(comparison.settings, name, costs, seeds, True).saved for name in (scaling, JOINT)]
+    return (
+        f"fewer than published: joint has too few nodes while the load is high (degradation {joint.degradation:.2f} "
+        f"against {ours.degradation:.2f}); when runs begin over-provisioned (which is not published) it is "
+        f"{wide[0] - wide[1]:.1f}"
+    )
 
 
 def figure_12(quick: bool) -> list[Row]:
