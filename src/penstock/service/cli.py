@@ -256,6 +256,49 @@ for command in (profile, tune, reproduce):
     app.command()(command)
 
 
+@app.command()
+def place(
+    file: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="Problem file (JSON), or '-' for standard input.")
+    ] = None,
+    solver: Annotated[str, typer.Option(help="Solver (see 'penstock solvers').")] = "exact",
+    time_limit: Annotated[float, typer.Option(help="Seconds that the solver may take.")] = 60.0,
+    seed: Annotated[int, typer.Option(help="Decides what a solver leaves to chance.")] = 0,
+    plot: Annotated[Path | None, typer.Option(help="Draw the placement into this .png, .svg or .pdf file.")] = None,
+    example: Annotated[
+        str | None, typer.Option(help="Print an example problem file: debs2015 or debs2015-change.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say where operators should run and with how many replicas, given a problem file."""
+    from penstock.service import place as placing
+    from penstock.service import show
+
+    if example is not None:
+        show.print_json(placing.example_document(example))
+        return
+    problem = placing.problem_at(file)
+    result = placing.place(problem, solver, time_limit, seed, show.say)
+    if as_json:
+        show.print_json(placing.as_json(result))
+    else:
+        show.out.print(placing.verdict(result), markup=False)
+        if result.placement is not None:
+            show.print_table(("operator", "nodes"), placing.placement_rows(result))
+            show.print_table(("metric", "value", "weight", "range"), placing.metric_rows(problem, result))
+    if plot is not None:
+        placing.draw(problem, result, plot)
+        show.say(f"Picture: {plot}")
+
+
+@app.command()
+def solvers(as_json: Json = False) -> None:
+    """List the solvers of placement problems and what they can deal with."""
+    from penstock.service.place import solver_rows
+
+    _show_list(solver_rows(), ("name", "replication", "current_deployment", "summary"), as_json)
+
+
 def _simulated(request: "RunRequest", out: Path) -> "list[Entry]":
     from penstock.service import show
     from penstock.service.runs import kept_entries, run_folder, simulated_journal
@@ -298,7 +341,7 @@ def _show_many(
     show.say(f"Report: {report}")
 
 
-def _show_list(rows: Sequence[dict[str, Any]], columns: Sequence[str], as_json: bool) -> None:
+def _show_list(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool) -> None:
     from penstock.service import show
 
     if as_json:

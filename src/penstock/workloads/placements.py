@@ -1,6 +1,6 @@
 """Placement problems: the applications of this room on its infrastructures."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from penstock.model import Cluster
@@ -75,3 +75,20 @@ def redeployed(problem: Problem, current: Mapping[str, tuple[str, ...]]) -> Prob
         bounds=replace(problem.bounds, downtime_s=7.5),
         weights=_BALANCED,
     )
+
+
+def _debs_2015_change() -> Problem:
+    """The load has doubled since every operator was deployed once, all of them close to the source."""
+    problem = debs_2015(150.0)
+    names = [node.name for node in problem.nodes]
+    near = sorted(range(len(names)), key=lambda node: float(problem.network.delay_ms[0, node]))
+    free = [operator.name for operator in problem.operators if operator.candidates is None]
+    places = {name: (names[near[1 + index // 2]],) for index, name in enumerate(free)}
+    return redeployed(problem, {o.name: places.get(o.name, (names[0],)) for o in problem.operators})
+
+
+EXAMPLES: Mapping[str, Callable[[], Problem]] = {
+    "debs2015": lambda: debs_2015(100.0),
+    "debs2015-change": _debs_2015_change,
+}
+"""Problems to begin with: a first deployment with replication, and the change of a running one."""
