@@ -114,6 +114,7 @@ def test_one_operator_is_not_needed_on_spark(name: str, not_on_spark: str) -> No
     ("spec", "sentence"),
     [
         ("fission-1:url=mysql://host/db", "is no database"),
+        ("fission-1:url=postgresql://me:secret@host/db", "holds a password"),
         ("yahoo-streaming:store_per_s=-1", "must be 0 or more"),
         ("yahoo-streaming:store_per_s=many", "is not a number"),
         ("nexmark-q5:gap_s=3", "no parameter of 'nexmark-q5' called 'gap_s'"),

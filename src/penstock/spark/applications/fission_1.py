@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def fission_1(parameters: Mapping[str, str]) -> Pipeline:
-    """Tweets through stop words, language, bag of words and store (fission application 1). Parameters: max, url."""
+    """Tweets through stop words, language, bag of words and store (fission application 1). Parameters: max, url.
+
+    What stores is a sink here and no operator with replicas: every batch goes to the database in one transaction.
+    """
     check_known("fission-1", parameters, ("max", "url"))
     bounds = (1, read(parameters, "max", positive, 8))
     pipeline = Pipeline("fission-1")

@@ -101,12 +101,20 @@ def _trip_lines(numbers: Numbers, times_us: NDArray[np.int64], seed: int) -> Col
     fields = (
         *(medallion, licence, _clock(begin), _clock(end), _text(seconds), _text(miles)),
         *(_text(pc.round(place, 6)) for place in places),
-        *(pa.array(np.where(cash, "CSH", "CRD")), _text(fare), "0.00", f"{_TAX:.2f}", _text(tip), "0.00", _text(total)),
+        *(
+            pa.array(("CRD", "CSH")).take(pa.array(cash.astype(np.int8))),
+            _text(fare),
+            "0.00",
+            f"{_TAX:.2f}",
+            _text(tip),
+            "0.00",
+            _text(total),
+        ),
     )
     line = pc.binary_join_element_wise(*fields, ",")
     # Some lines were cut off on their way.
     damaged = pa.array(uniform(numbers, seed, 12) < _DAMAGED)
-    return (pc.if_else(damaged, pc.utf8_slice_codeunits(line, 0, 90), line),)
+    return (pc.replace_with_mask(line, damaged, pc.utf8_slice_codeunits(line.filter(damaged), 0, 90)),)
 
 
 def _text(values: pa.Array) -> pa.Array:
