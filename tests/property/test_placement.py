@@ -8,11 +8,12 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import InvalidModel
-from penstock.placement import Answer, Budget, DowntimeModel, Problem, Status, parse_problem, problem_document, solver
+from penstock.placement import Answer, Budget, DowntimeModel, Problem, Status, solver
 from penstock.placement.counts_solver import solve_counts
 from penstock.placement.exact import solve_exact
 from penstock.placement.ilp import solve_ilp_with
 from penstock.placement.milp import solve_here
+from penstock.placement.problem_file import parse_problem, problem_document
 from penstock.placement.result import checked
 from penstock.testing.problems import SHAPES, ProblemKind, random_problem
 from penstock.testing.solvers import brute_force

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import EnvironmentMissing, UnknownName, UsageError
-from penstock.placement import SOLVERS, Problem, Result, Status, parse_problem, problem_document, read_problem, solver
+from penstock.placement import SOLVERS, Problem, Result, Status, solver
 from penstock.placement.objective import normalisation_of
+from penstock.placement.problem_file import parse_problem, problem_document, read_problem
 from penstock.workloads.placements import EXAMPLES
 
 STDIN = "-"

@@ -13,10 +13,9 @@ from penstock.placement import (
     Problem,
     SolverInfo,
     Status,
-    parse_problem,
-    problem_document,
     solver,
 )
+from penstock.placement.problem_file import parse_problem, problem_document
 from penstock.testing.problems import SHAPES, ProblemKind, random_problem
 
 _ODD: tuple[Any, ...] = (

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from penstock.errors import EnvironmentMissing, UsageError
-from penstock.placement import NetworkMetric, parse_problem, problem_document, read_problem
+from penstock.placement import NetworkMetric
+from penstock.placement.problem_file import parse_problem, problem_document, read_problem
 
 GOOD: dict[str, Any] = {
     "operators": [

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from penstock.placement import SOLVERS, parse_problem, problem_document
+from penstock.placement import SOLVERS
+from penstock.placement.problem_file import parse_problem, problem_document
 from penstock.testing.problems import ProblemKind, random_problem
 from penstock.workloads.placements import EXAMPLES
 
