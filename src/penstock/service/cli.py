@@ -128,17 +128,31 @@ def compare(
         bool, typer.Option(help="Run on Spark, one policy after the other, instead of simulating.")
     ] = False,
     master: Master = None,
+    models: Models = None,
     out: Out = Path("runs"),
     as_json: Json = False,
 ) -> None:
     """Run several policies under the same load, and print one scoreboard."""
     from penstock.control import LoopSettings
     from penstock.service.policy_list import split_policies
-    from penstock.service.requests import RunRequest
+    from penstock.service.requests import RunRequest, uses_models
 
     settings = LoopSettings(observe_every_s=period, decide_every_s=period)
     requests = [
-        RunRequest(application, name, load, duration, seed, execution, live, workers, initial, target, settings)
+        RunRequest(
+            application,
+            name,
+            load,
+            duration,
+            seed,
+            execution,
+            live,
+            workers,
+            initial,
+            target,
+            settings,
+            models if uses_models(name) else None,
+        )
         for name in split_policies(policies)
     ]
     runs = {request.policy: _live(request, out, master) if live else _simulated(request, out) for request in requests}
