@@ -225,8 +225,8 @@ class Assessment:
                 label = f"{change.application}/{change.operator}" if several else change.operator
                 usage = self._usage_of(change.application, change.operator, change.before)
                 busy = "" if usage is None else f" at {usage:.2f} of its time"
-                drains = change.after > change.before and (usage or 0.0) <= self._thresholds.core_max
-                why = " to work off what waits" if drains else ""
+                unstressed = change.after > change.before and (usage or 0.0) <= self._thresholds.core_max
+                why = self._why_more(change) if unstressed else ""
                 said.append(f"{label}{busy}: {change.before} -> {change.after}{why}")
         if len(said) > _SAID:
             said = [*said[:_SAID], f"and {len(said) - _SAID} more operators"]
@@ -234,6 +234,16 @@ class Assessment:
             limit = self._thresholds.cpu_max
             said.append(f"{target.workers} instead of {current.workers} workers stay at or below {limit:g}")
         return "; ".join(said)
+
+    def _why_more(self, change: ParallelismChange) -> str:
+        """Why an operator gets more instances though the load itself does not put it in stress."""
+        for load, rates in zip(self._loads[1:], self._rates[1:], strict=True):
+            rate = rates.get(change.application, {}).get(change.operator)
+            known = self._estimator.instance_usage
+            usage = None if rate is None else known(change.application, change.operator, rate, change.before)
+            if usage is not None and usage > load.core:
+                return " to work off what waits"
+        return " to have some to spare"
 
     def fits(self) -> str:
         """Why nothing needs to change: how busy the busiest segment is."""

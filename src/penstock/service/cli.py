@@ -134,13 +134,14 @@ def compare(
         bool, typer.Option(help="Run on Spark, one policy after the other, instead of simulating.")
     ] = False,
     master: Master = None,
+    models: Models = None,
     out: Out = Path("runs"),
     as_json: Json = False,
 ) -> None:
     """Run several policies under the same load, and print one scoreboard."""
     from penstock.control import LoopSettings
     from penstock.service.policy_list import split_policies
-    from penstock.service.requests import RunRequest
+    from penstock.service.requests import RunRequest, uses_models
 
     every_s = (5.0 if live else 10.0) if period is None else period
     settings = LoopSettings(observe_every_s=every_s, decide_every_s=every_s)
@@ -148,7 +149,20 @@ def compare(
     how = execution or ("fused" if live else "pipelined")
     start = initial or ("smallest" if live else "largest")
     requests = [
-        RunRequest(application, name, load, lasts_s, seed, how, live, workers, start, target, settings)
+        RunRequest(
+            application,
+            name,
+            load,
+            lasts_s,
+            seed,
+            how,
+            live,
+            workers,
+            start,
+            target,
+            settings,
+            models if uses_models(name) else None,
+        )
         for name in split_policies(policies)
     ]
     runs = {request.policy: _live(request, out, master) if live else _simulated(request, out) for request in requests}

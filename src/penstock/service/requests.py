@@ -10,11 +10,16 @@ from typing import Any
 from penstock.control import LoopSettings
 from penstock.errors import UsageError
 from penstock.model import Cluster, Configuration, Objectives, ScaleRequest, Topology, largest, smallest
-from penstock.policies import SPARK_DYNAMIC_ALLOCATION, Policy, policy, serves_requests
+from penstock.policies import SPARK_DYNAMIC_ALLOCATION, Elysium, Policy, policy, serves_requests
 from penstock.workloads import Application, Curve, application, parse_load
 
 EXECUTIONS = ("fused", "pipelined")
 PRESETS = ("largest", "smallest")
+
+
+def uses_models(text: str) -> bool:
+    """Whether the policy that `text` asks for has a use for models that were learned before."""
+    return isinstance(policy(text), Elysium)
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,6 +179,14 @@ class TestBeyondThePublication:
         decision, _ = made.decide(replace(without, now_s=120.0), memory)
         assert target(decision).parallelism["pipeline"]["s1"] == 2
 
+    def test_where_changes_pause_a_change_leaves_something_to_spare_and_says_so(self) -> None:
+        made = Elysium(assessment_period_s=0.0, drain_s=0.0)
+        _, memory = made.decide(seen(300.0, configured(1, 5, 3, workers=2)), made.start())
+        pausing = self.with_pause(seen(120.0, configured(1, 1, 1, workers=1)), 5.0)
+        decision, _ = made.decide(replace(pausing, now_s=120.0), memory)
+        assert target(decision).parallelism["pipeline"] == {"s0": 1, "s1": 3, "s2": 2}
+        assert "s2 at 0.60 of its time: 1 -> 2 to have some to spare" in decision.because
+
     def with_pause(self, view: View, paused_s: float) -> View:
         def later(observation: Observation) -> Observation:
             application = replace(observation.applications["pipeline"], paused_s=paused_s)

@@ -95,6 +95,15 @@ def test_elysium_decides_by_saved_models(penstock: Penstock, models: Path, tmp_p
     assert len(list(tmp_path.glob("runs/*/journal.sqlite"))) == 2
 
 
+def test_models_go_to_those_that_use_them(penstock: Penstock, models: Path, tmp_path: Path) -> None:
+    arguments = ("compare", "top-words", "--policies", "joint,elysium", "--duration", "60", "--json")
+    done = penstock(*arguments, "--models", str(models))
+    assert done.code == 0, done.err
+    assert [row["policy"] for row in json.loads(done.out)] == ["joint", "elysium"]
+    folders = {path.parent.name for path in tmp_path.glob("runs/*/journal.sqlite")}
+    assert ["models" in name for name in sorted(folders)] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

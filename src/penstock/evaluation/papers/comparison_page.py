@@ -11,7 +11,7 @@ from penstock.evaluation.papers.experiment import Experiment, Row
 
 _ROW_IN = 0.24
 _LABELS_IN = 4.2
-_SHOWN = 48
+_SHOWN = 58
 """Letters of a case that fit beside its picture."""
 
 

@@ -17,7 +17,7 @@ from penstock.analysis import desired_inputs
 from penstock.control import Action, ControlLoop, LoopSettings, Observed, Plant, Ports
 from penstock.evaluation.measures import measure
 from penstock.forecasting import Calendar, Forecaster, ForecastSettings, LoadHistory, LoadSeries, best
-from penstock.model import Configuration, Objectives, Observation, largest, smallest
+from penstock.model import ApplicationObservation, Configuration, Objectives, Observation, largest, smallest
 from penstock.policies import Elysium, Policy, Static, policy
 from penstock.profiling import ApplicationProfile
 from penstock.simulation import STORM_PAUSES, Pauses, World, WorldSettings
@@ -293,17 +293,20 @@ def run(
 
 
 def _recovery_s(journal: MemoryJournal, setting: Setting) -> float | None:
-    """How long after its rise all that arrives is completed with less than 1 s of it waiting."""
+    """How long after its rise a load is sustained again; up to the end of the first window that shows it."""
     if setting.load not in RISES_S:
         return None
-    rise_s, seen = RISES_S[setting.load], []
-    for entry in journal.entries():
-        if isinstance(entry, Observed) and entry.observation.at_s > rise_s:
-            found = entry.observation.applications[setting.application]
-            if found.input_per_s is not None:
-                seen.append((entry.observation.at_s, (found.backlog or 0.0) > found.input_per_s))
+    rise_s = RISES_S[setting.load]
+    later = (entry.observation for entry in journal.entries() if isinstance(entry, Observed) and entry.at_s > rise_s)
+    seen = [(one.at_s, _is_behind(one.applications[setting.application], one.window_s)) for one in later]
     behind = [at_s for at_s, late in seen if late]
     if not behind:
         return 0.0
     after = [at_s for at_s, late in seen if at_s > behind[0] and not late]
     return after[0] - rise_s if after else None
+
+
+def _is_behind(seen: ApplicationObservation, window_s: float) -> bool:
+    """Whether more than a second of the load waits, or clearly more came than was completed."""
+    came, went = seen.arrived or 0.0, seen.completed or 0.0
+    return (seen.backlog or 0.0) > came / window_s or went < (1.0 - _NOISE) * came
