@@ -73,8 +73,9 @@ class _Visits:
     def added(self, taken: Taken, nodes: Ints, _need: int) -> Taken:
         return np.asarray(taken | self.bits[nodes])
 
-    def full(self, taken: Taken, _need: int) -> NDArray[np.bool_]:
-        return np.asarray((taken[:, None, :] & self.bits[None, :, :]).any(axis=2))
+    def fits(self, taken: Taken, labels: Ints, nodes: Ints, _need: int) -> NDArray[np.bool_]:
+        words = nodes // 64
+        return np.asarray((taken[labels, words] & self.bits[nodes, words]) == 0)
 
     def within(self, taken: Taken, others: Taken) -> NDArray[np.bool_]:
         return np.asarray(((taken & ~others) == 0).all(axis=1))
@@ -94,8 +95,8 @@ class _Amounts:
         more[np.arange(len(nodes)), nodes] += need
         return more
 
-    def full(self, taken: Taken, need: int) -> NDArray[np.bool_]:
-        return np.asarray(taken + need > self.room)
+    def fits(self, taken: Taken, labels: Ints, nodes: Ints, need: int) -> NDArray[np.bool_]:
+        return np.asarray(taken[labels, nodes] + need <= self.room[nodes])
 
     def within(self, taken: Taken, others: Taken) -> NDArray[np.bool_]:
         return np.asarray((taken <= others).all(axis=1))
@@ -153,15 +154,16 @@ class LabelSearch:
         for length in range(1, min(walk.longest, walk.operators - placed) + 1):
             need = int(walk.need[placed, length])
             cost = reached + walk.segment[placed, length][None, :]
-            cost[self.room.full(labels.taken, need)] = np.inf
-            priced = labels.priced[:, None] + (self.prices * need)[None, :]
-            promise = cost + priced + self.onward[placed + length - 1][None, :] - self.sold
-            parents, nodes = np.nonzero(promise < limit)
+            onward = self.onward[placed + length - 1] + self.prices * need - self.sold
+            # Few promise enough, so room is looked at for those only.
+            parents, nodes = np.nonzero(cost + onward[None, :] < limit - labels.priced[:, None])
+            fitting = self.room.fits(labels.taken, parents, nodes, need)
+            parents, nodes = parents[fitting], nodes[fitting]
             waiting[placed + length].append(
                 _Labels(
                     nodes,
                     cost[parents, nodes],
-                    priced[parents, nodes],
+                    labels.priced[parents] + self.prices[nodes] * need,
                     self.room.added(labels.taken[parents], nodes, need),
                     parents,
                     np.full(len(nodes), placed, dtype=np.int64),
