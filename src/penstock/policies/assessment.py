@@ -111,21 +111,28 @@ class Assessment:
     ) -> dict[str, int]:
         """The members of one segment that change."""
         needs: dict[str, int] = {}
-        stressed = False
-        for load, rates in zip(self._loads, self._rates, strict=True):
-            usage = self._estimator.segment_usage(topology.name, current, rates[topology.name])
-            limit = load.core / (1.0 + spare) if load is self._loads[0] else load.core
-            stressed = stressed or (usage is not None and usage > limit)
+        limits = [load.core / (1.0 + spare) if load is self._loads[0] else load.core for load in self._loads]
+        for rates, limit in zip(self._rates, limits, strict=True):
             for name, need in self._needs(topology, tuple(current), rates[topology.name], limit).items():
                 needs[name] = max(need, needs.get(name, 1))
-        usage = self._estimator.segment_usage(topology.name, current, self._rates[0][topology.name])
         if eager:
             return needs
-        if stressed:
-            return {name: max(need, current[name]) for name, need in needs.items()}
+        if self._is_stressed(topology, current, limits):
+            raised = {name: max(need, current[name]) for name, need in needs.items()}
+            # Instances with state cannot be added without a pause, so it is seen first whether the others suffice.
+            spared = {name: n for name, n in raised.items() if not topology.operator(name).stateful}
+            return raised if self._is_stressed(topology, {**current, **spared}, limits) else spared
+        usage = self._estimator.segment_usage(topology.name, current, self._rates[0][topology.name])
         if shrink and usage is not None and usage < self._thresholds.core_min:
             return {name: topology.operator(name).clip(min(need, current[name])) for name, need in needs.items()}
         return {}
+
+    def _is_stressed(self, topology: Topology, instances: Mapping[str, int], limits: Sequence[float]) -> bool:
+        """Whether any of the loads makes a segment busier than its limit, as far as that is known."""
+        usages = [
+            self._estimator.segment_usage(topology.name, instances, rates[topology.name]) for rates in self._rates
+        ]
+        return any(usage is not None and usage > limit + 1e-9 for usage, limit in zip(usages, limits, strict=True))
 
     def _needs(
         self, topology: Topology, segment: tuple[str, ...], rates: Mapping[str, float | None], most: float

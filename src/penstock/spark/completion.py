@@ -1,5 +1,6 @@
 """Which events have come all the way through an application, when, and how late they were."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -28,6 +29,12 @@ class SourceLoad:
         """Events due at wall time `now_s`."""
         at_s = now_s - self.epoch_s
         return self.schedule.events_until(at_s if self.duration_s is None else min(at_s, self.duration_s))
+
+    def most_due(self, span_s: float, horizon_s: float) -> int:
+        """The most events that fall due in any of the spans into which the time until `horizon_s` is cut."""
+        until_s = min(horizon_s, math.inf if self.duration_s is None else self.duration_s)
+        ends = [self.schedule.events_until(at_s) for at_s in np.arange(0.0, until_s + span_s, span_s)]
+        return int(np.diff(ends).max())
 
     def sampled(self, start: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Events `start` to `end - 1` and when they were due: all of them or, of very many, an even part."""

@@ -86,6 +86,17 @@ class TestAlgorithm1:
         assert found.parallelism["pipeline"] == {"s0": 4, "s1": 4, "s2": 4}
         assert found.workers == 1
 
+    @pytest.mark.parametrize(("rate_per_s", "with_state"), [(4000.0, 1), (200.0, 4)])
+    def test_instances_with_state_are_added_only_where_the_others_do_not_suffice(
+        self, rate_per_s: float, with_state: int
+    ) -> None:
+        fused = pipeline((400.0, 400.0, rate_per_s), max_parallelism=16, fused=True)
+        *others, last = fused.topology.operators
+        topology = replace(fused.topology, operators=(*others, replace(last, stateful=True, key=("k",))))
+        view = seen(200.0, configured(1, 1, 1, workers=1), replace(fused, topology=topology))
+        assert target(decide(Elysium(), view)).parallelism["pipeline"]["s2"] == with_state
+        assert target(decide(Elysium(), view)).parallelism["pipeline"]["s0"] > 1
+
     def test_fused_stages_need_slots_for_all_their_instances(self) -> None:
         narrow = replace(FUSED, cluster=type(FUSED.cluster).homogeneous(8, 1))
         # 1.5 slots of work: three instances at half their time; on two slots they would run in two waves.

@@ -9,11 +9,19 @@ import pytest
 from penstock.spark.completion import Completed, Completions, SourceLoad
 from penstock.spark.progress import BatchProgress, SourceProgress
 from penstock.spark.segments import RunningPipeline
-from penstock.workloads.curves import Constant
+from penstock.workloads.curves import Constant, Step
 from penstock.workloads.schedule import Schedule
 
 EPOCH_S = 1_000_000.0
 LOAD = SourceLoad(Schedule(Constant(10.0)), EPOCH_S)
+
+
+def test_the_busiest_time_of_a_load() -> None:
+    rising = SourceLoad(Schedule(Step(10.0, 50.0, step_s=30.0)), EPOCH_S)
+
+    assert rising.most_due(5.0, 20.0) == 50
+    assert rising.most_due(5.0, 60.0) == 250
+    assert SourceLoad(rising.schedule, EPOCH_S, duration_s=25.0).most_due(5.0, 60.0) == 50
 
 
 def batch(number: int, committed_s: float, events: int) -> BatchProgress:
