@@ -33,7 +33,6 @@ from benchmarks.live.testbed import (
     counting_pipeline,
     keep,
     live,
-    revive,
     say,
     schedule,
     session,
@@ -139,7 +138,7 @@ def run(trial: Trial) -> None:
                 trial.end_load(at_work.clock.now_s())
                 setup.load = trial.load()
                 at_work.running.start()
-            wait_until(lambda: _complete(trial, at_work, setup.load), DRAIN_S, "The end of the load")
+            wait_until(lambda: _complete(at_work, setup.load), DRAIN_S, "The end of the load")
             (trial.folder / "killed.json").write_text(json.dumps(len(killed)))
 
 
@@ -152,7 +151,7 @@ def _change(trial: Trial, at_work: Live, start: Configuration) -> None:
         done = sum(not change["failed"] for change in trial.done())
         if at_work.clock.now_s() > end_s and done >= trial.changes:
             return
-        _revive(trial, at_work)
+        at_work.supervisor.look()
         trial.aim(target)
         error = None
         try:
@@ -172,16 +171,9 @@ def _change(trial: Trial, at_work: Live, start: Configuration) -> None:
         time.sleep(gap_s)
 
 
-def _complete(trial: Trial, at_work: Live, load: SourceLoad) -> bool:
-    _revive(trial, at_work)
+def _complete(at_work: Live, load: SourceLoad) -> bool:
+    at_work.supervisor.look()
     return at_work.running.position().get("numbers", 0) >= load.due(time.time()) > 0
-
-
-def _revive(trial: Trial, at_work: Live) -> None:
-    """Start segments again that have died, as whoever runs an application would, and keep a record of it."""
-    for why in revive(at_work.running):
-        with (trial.folder / "revived.txt").open("a") as stream:
-            stream.write(why + "\n")
 
 
 def executor_pids(marker: str) -> list[int]:

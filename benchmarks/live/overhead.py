@@ -1,11 +1,12 @@
 """What the pipeline layer costs: the fused word count against the same job written by hand in plain PySpark.
 
-Usage: python -m benchmarks.live.overhead [--pairs 6] [--events 200000] [--observe 60]
+Usage: python -m benchmarks.live.overhead [--pairs 6] [--events 200000] [--observe 60] [--latency 40]
 
 The jobs take turns in one session over the same bounded load. Beside wall time, which other users of the machine
 disturb, the processor time of the driver's JVM and all its Python workers is compared. `plain` has the same exchange
 before the splitting of sentences as the pipeline; `chained` does without, as one would write a job that need not scale.
-Then the cost of monitoring: processor time of the driver with and without an observation every 5 s, in turns.
+Then the cost of monitoring: processor time of the driver with and without an observation every 5 s, in turns. At last
+the latency of one hop: that of the same light load pipelined, with one channel on its way, less that of it fused.
 """
 
 import argparse
@@ -172,11 +173,37 @@ def _watch(at_work: Live, seconds: float, observe: bool) -> tuple[float, float, 
     return own_s / took_s, inside_s / took_s, statistics.mean(walls[1:] or walls), spark_s / took_s
 
 
+def latency(spark: "SparkSession", cluster: Any, folder: Path, seconds: float) -> dict[str, Any]:
+    """End-to-end latency of a light load, fused and pipelined, in turns of `seconds`."""
+    start = {"numbers": 1, "check": 2, "count": 2}
+    found: dict[str, list[tuple[float, float]]] = {"fused": [], "pipelined": []}
+    for turn in range(4):
+        execution = ("fused", "pipelined")[turn % 2]
+        load = SourceLoad(schedule(Constant(300.0)), time.time())
+        place = folder / f"latency-{turn}"
+        setup = Setup(counting_pipeline(), execution, place, load, Configuration({"counting": start}, 1), 1)
+        with live(setup, spark, cluster) as at_work:
+            monitor = at_work.monitor()
+            time.sleep(2 * PERIOD_S)
+            monitor.observe()
+            time.sleep(seconds)
+            seen = monitor.observe().applications["counting"].latency
+            assert seen is not None
+            found[execution].append((seen.p50_s, seen.p95_s))
+    middle = {kind: statistics.mean(p50_s for p50_s, _ in seen) for kind, seen in found.items()}
+    return {
+        **{f"{kind}_p50_s": round(p50_s, 2) for kind, p50_s in middle.items()},
+        **{f"{kind}_p95_s": round(statistics.mean(p95 for _, p95 in seen), 2) for kind, seen in found.items()},
+        "per_hop_s": round(middle["pipelined"] - middle["fused"], 2),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=6)
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--observe", type=float, default=60.0)
+    parser.add_argument("--latency", type=float, default=40.0)
     parser.add_argument("--out", type=Path, default=Path("runs/benchmarks"))
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="overhead-") as name, LocalCluster(SLOTS) as cluster:
@@ -187,6 +214,8 @@ def main() -> None:
             keep("overhead", result, given.out)
             if given.observe:
                 result["monitoring"] = monitoring(spark, cluster, folder / "live", given.observe)
+            if given.latency:
+                result["latency"] = latency(spark, cluster, folder, given.latency)
         finally:
             stop_session(spark)
     keep("overhead", result, given.out)

@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from penstock.spark.intents import IntentLog
 from penstock.spark.monitor import SparkMonitor
 from penstock.spark.session import start_session, stop_session
 from penstock.spark.source import load_source
+from penstock.spark.supervision import Supervisor
 from penstock.spark.workers import WorkerNames
 from penstock.workloads import Schedule
 
@@ -62,6 +63,12 @@ class Setup:
     max_executors: int = 3
     trigger_s: float = 0.5
 
+    def note(self, revived: str) -> None:
+        """Say that a query was started again, and keep a record of it."""
+        say(f"  {revived}")
+        with (self.folder / "revived.txt").open("a") as stream:
+            stream.write(revived + "\n")
+
     def open_load(self, spark: "SparkSession", node: SourceNode, partitions: int) -> "DataFrame":
         load = self.load
         opened = load_source(
@@ -83,6 +90,7 @@ class Live:
     cluster: SparkCluster
     running: RunningPipeline
     actuator: SparkActuator
+    supervisor: Supervisor
     monitor: Callable[[], SparkMonitor]
     clock: WallClock
 
@@ -119,8 +127,14 @@ def live(setup: Setup, spark: "SparkSession", cluster: SparkCluster) -> Iterator
         for action in actuator.recover():
             say(f"  {action.what} ({action.duration_s:.1f} s)")
         running.start()
-        wait_until(lambda: revive(running) == [] and all_working(running), 300.0, "The first batch of every segment")
-        yield Live(spark, cluster, running, actuator, monitor, clock)
+        supervisor = Supervisor([running], setup.note)
+
+        def working() -> bool:
+            supervisor.look()
+            return all_working(running)
+
+        wait_until(working, 300.0, "The first batch of every segment")
+        yield Live(spark, cluster, running, actuator, supervisor, monitor, clock)
     finally:
         running.stop()
 
@@ -134,31 +148,9 @@ def wait_until(condition: Callable[[], bool], timeout_s: float, what: str) -> No
         time.sleep(0.1)
 
 
-def failures(running: RunningPipeline) -> list[str]:
-    """Why segments are down."""
-    return [f"{name}: {segment.failure}" for name, segment in running.segments.items() if segment.failure]
-
-
-def revive(running: RunningPipeline) -> list[str]:
-    """Start again what has died, and say why it did: Spark gives a Python source only 10 s to start."""
-    why = failures(running)
-    for reason in why:
-        say(f"  restarted after a failure: {reason}")
-    if why:
-        running.start()
-    return why
-
-
 def all_working(running: RunningPipeline) -> bool:
     """Whether every segment has reported something."""
     return all(segment.query is not None and segment.query.recentProgress for segment in running.segments.values())
-
-
-def batches(running: RunningPipeline, segment: str) -> list[Mapping[str, Any]]:
-    """The batches with input that the current query of a segment remembers."""
-    query = running.segments[segment].query
-    progress: Sequence[Any] = query.recentProgress if query is not None else ()
-    return [batch for batch in progress if batch["numInputRows"] > 0]
 
 
 def schedule(curve: Any) -> Schedule:

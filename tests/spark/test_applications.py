@@ -223,12 +223,12 @@ class TestSynthetic:
         assert len(set(ids)) == len(ids)
 
     def test_operators_wait_as_long_as_they_are_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from penstock.spark.applications.synthetic import _Wait
+        from penstock.spark.applications.waiting import Wait
 
         waited: list[float] = []
         monkeypatch.setattr("time.sleep", waited.append)
         batch = pa.RecordBatch.from_pydict({"event_id": [1, 2, 3]})
-        assert list(_Wait(0.002)([batch, batch.slice(0, 1)])) == [batch, batch.slice(0, 1)]  # type: ignore[arg-type]
+        assert list(Wait(0.002)([batch, batch.slice(0, 1)])) == [batch, batch.slice(0, 1)]  # type: ignore[arg-type]
         assert waited == pytest.approx([0.006, 0.002])
 
     @pytest.mark.parametrize("name", sorted(APPLICATIONS))

@@ -47,10 +47,11 @@ job.join()
 """
 
 CLUSTER_ALONE = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from penstock.spark.cluster import EmbeddedCluster
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has it ignored by what runs in the background
 with EmbeddedCluster(Path(sys.argv[1])):
     print("ready", flush=True)
     time.sleep(600)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from penstock.control.inspection import inspect
-from penstock.errors import BadObservation
+from penstock.errors import ActionFailed, BadObservation
 from penstock.model import ApplicationObservation, Cluster, Configuration, Observation, OperatorObservation
 from penstock.spark import Pipeline, RunningPipeline, RunOptions
 from penstock.spark.actuator import SparkActuator
@@ -20,6 +20,7 @@ from penstock.spark.graph import SourceNode
 from penstock.spark.intents import IntentLog
 from penstock.spark.monitor import SparkMonitor
 from penstock.spark.source import load_source
+from penstock.spark.supervision import Supervisor
 from penstock.spark.workers import WorkerNames
 from penstock.workloads.curves import Constant
 from penstock.workloads.schedule import Schedule
@@ -222,6 +223,31 @@ def test_the_death_of_a_query_is_a_bad_observation(fused: Bench, eventually: Eve
 
     with pytest.raises(BadObservation, match=r"segment 'count' has failed: .*out of tea"):
         fused.observe()
+
+
+def test_a_query_that_died_is_started_again_unless_it_dies_for_good(fused: Bench, eventually: Eventually) -> None:
+    said: list[str] = []
+    segment, supervisor = fused.running.segments["count"], Supervisor([fused.running], said.append)
+    fused.running.start()
+    assert eventually(lambda: fused.position() > 0)
+    supervisor.look()
+    assert said == []
+
+    fused.poison.touch()
+    assert eventually(lambda: not segment.running)
+    fused.poison.unlink()
+    supervisor.look()
+    assert "segment 'count' has died" in said[0]
+    reached = fused.position()
+    assert eventually(lambda: fused.position() > reached)
+
+    fused.poison.touch()
+    for _ in range(3):
+        assert eventually(lambda: not segment.running)
+        supervisor.look()
+    assert eventually(lambda: not segment.running)
+    with pytest.raises(ActionFailed, match=r"'count' has died 4 times over the same batch: .*out of tea"):
+        supervisor.look()
 
 
 def test_watching_costs_little(fused: Bench, eventually: Eventually, spark: "SparkSession") -> None:

@@ -20,7 +20,6 @@ from penstock.placement.problem import (
     Stream,
     Weights,
 )
-from penstock.placement.problem_file import parse_problem, problem_document, read_problem
 from penstock.placement.registry import SOLVERS, Budget, SolverInfo, register, solver
 from penstock.placement.result import Answer, Result, Status, WrongAnswer
 
@@ -74,9 +73,6 @@ __all__ = [
     "Weights",
     "WrongAnswer",
     "evaluate",
-    "parse_problem",
-    "problem_document",
-    "read_problem",
     "register",
     "solver",
 ]

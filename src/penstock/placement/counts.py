@@ -12,6 +12,9 @@ import numpy as np
 
 from penstock.placement.instance import Instance, Ints
 
+Share = tuple[float, Any]
+"""A share of an operator's input, and the literal that says that it is so."""
+
 
 class CountVariables:
     """The variables, tied to one another and to the capacities of the nodes.
@@ -32,7 +35,7 @@ class CountVariables:
         ]
         self._on: dict[tuple[int, int, int], Any] = {}
         self._total: dict[tuple[int, int], Any] = {}
-        self._shares: dict[tuple[int, int], list[tuple[float, Any]]] = {}
+        self._shares: dict[tuple[int, int], list[Share]] = {}
 
     @property
     def is_hopeless(self) -> bool:
@@ -73,7 +76,7 @@ class CountVariables:
         """Literals that together say that `operator` has `count` replicas on `node`."""
         return [self.on(operator, node, count), ~self.on(operator, node, count + 1)]
 
-    def shares(self, operator: int, node: int) -> list[tuple[float, Any]]:
+    def shares(self, operator: int, node: int) -> list[Share]:
         """The shares of its input that `operator` may have on `node`, each with the literal that says so.
 
         At most one of the literals is true; none is if the share is 0.
@@ -85,7 +88,7 @@ class CountVariables:
             self._shares[key] = list(self._make_shares(operator, node))
         return self._shares[key]
 
-    def _make_shares(self, operator: int, node: int) -> Iterable[tuple[float, Any]]:
+    def _make_shares(self, operator: int, node: int) -> Iterable[Share]:
         for replicas in self.totals[operator]:
             for count in range(1, min(replicas, self.most_on(operator, node)) + 1):
                 literal = self.model.new_bool_var(f"share {operator} {node} {count}/{replicas}")

@@ -1,11 +1,13 @@
 """What a deployment costs, as linear parts of a CP-SAT model over numbers of replicas."""
 
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from penstock.placement.counts import CountVariables
+from penstock.placement.counts import CountVariables, Share
+from penstock.placement.evaluator import allowed
 from penstock.placement.instance import Floats, Instance
 from penstock.placement.problem import AvailabilityModel
 from penstock.placement.scaling import Unit
@@ -94,9 +96,7 @@ class CountMetrics:
             for operator in (tail, head):
                 shares = self.variables.shares(operator, node)
                 self.model.add(stays <= sum((unit.steps(price * share) + 1) * literal for share, literal in shares))
-            for (one, here), (other, there) in product(
-                self.variables.shares(tail, node), self.variables.shares(head, node)
-            ):
+            for (one, here), (other, there) in self._share_pairs(tail, head, (node, node)):
                 self.model.add(stays <= unit.steps(price * one * other) + 1).only_enforce_if([here, there])
         cost = self.model.new_int_var(0, whole, f"apart {tail} {head}")
         self.model.add(cost >= whole - sum(staying))
@@ -125,11 +125,13 @@ class CountMetrics:
         if price <= 0:
             return 0
         flow = self.model.new_int_var(0, unit.steps(price) + 1, f"flow {tail} {head} {link}")
-        for (one, here), (other, there) in product(
-            self.variables.shares(tail, link[0]), self.variables.shares(head, link[1])
-        ):
+        for (one, here), (other, there) in self._share_pairs(tail, head, link):
             self.model.add(flow >= unit.steps(price * one * other)).only_enforce_if([here, there])
         return flow
+
+    def _share_pairs(self, tail: int, head: int, link: tuple[int, int]) -> Iterable[tuple[Share, Share]]:
+        """Every share of the tail at one end of a link with every share of the head at the other."""
+        return product(self.variables.shares(tail, link[0]), self.variables.shares(head, link[1]))
 
     def add_bandwidths(self) -> None:
         """What flows over a link is at most its bandwidth."""
@@ -137,15 +139,28 @@ class CountMetrics:
         if bandwidth is None:
             return
         for u, v in np.argwhere(np.isfinite(bandwidth)).tolist():
-            limit = float(bandwidth[u, v])
-            unit = Unit(_FINEST_FLOW / max(1.0, limit), 0)
+            limit = allowed(float(bandwidth[u, v]))
+            unit = Unit(_FINEST_FLOW / limit, 0)
             flows = []
             for stream, volume in enumerate(self.instance.volume.tolist()):
                 tail, head = self._ends(stream)
-                if u in self._nodes(tail) and v in self._nodes(head):
-                    flows.append(self._flow(tail, head, (u, v), min(volume, 2 * limit + 2), unit))
+                if volume > 0 and u in self._nodes(tail) and v in self._nodes(head):
+                    flows.append(self._limited_flow((tail, head), (u, v), volume, limit, unit))
             if flows:
                 self.model.add(sum(flows) <= unit.steps(limit))
+
+    def _limited_flow(
+        self, ends: tuple[int, int], link: tuple[int, int], volume: float, limit: float, unit: Unit
+    ) -> Any:
+        """What flows over a link, counted no further than is too much already; more than that is forbidden."""
+        flow = self.model.new_int_var(0, unit.steps(limit), f"flow of {ends} on {link}")
+        for (one, here), (other, there) in self._share_pairs(*ends, link):
+            carried = volume * one * other
+            if carried > limit:
+                self.model.add_bool_or([~here, ~there])
+            else:
+                self.model.add(flow >= unit.steps(carried)).only_enforce_if([here, there])
+        return flow
 
     # Operators
 

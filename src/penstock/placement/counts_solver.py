@@ -9,7 +9,7 @@ from penstock.placement.counts import CountVariables
 from penstock.placement.counts_metrics import CountMetrics
 from penstock.placement.counts_times import CountTimes
 from penstock.placement.downtime import downtime_terms
-from penstock.placement.evaluator import evaluator_of
+from penstock.placement.evaluator import allowed, evaluator_of
 from penstock.placement.instance import Floats, Instance, Ints, instance_of, replica_counts
 from penstock.placement.objective import Objective, longest_ms, objective_of
 from penstock.placement.problem import Problem
@@ -43,25 +43,33 @@ class _Model:
         self.instance: Instance = instance_of(problem)
         self.objective: Objective = objective_of(problem)
         self.variables = CountVariables(self.instance)
+        self.longest_ms = longest_ms(self.instance, 1)
+        self.changes = downtime_terms(self.instance)
+        most = max(self.instance.most)
+        self.longest_down_s = max((change.limit_s(most) for change in self.changes or ()), default=0.0)
         self.scale = self._scale()
         if not self.variables.is_hopeless:
             self.variables.build()
             self._add_metrics()
 
     def _scale(self) -> Scale:
-        objective, bounds = self.objective, self.problem.bounds
-        spread = objective.per_ms * longest_ms(self.instance, 1) + sum(
-            float(price.max()) for price in self._prices(objective.per_network, objective.per_cost)
-        )
-        spread += objective.per_log_loss * -float(self.instance.log_node.sum()) * self.instance.operators
-        spread += objective.per_cost * sum(
-            price * most for price, most in zip(self._replica_prices(), self.instance.most, strict=True)
-        )
+        """Whole numbers that are fine enough, and not so fine that the largest conceivable objective overflows."""
+        objective, bounds, instance = self.objective, self.problem.bounds, self.instance
+        spread = objective.per_ms * self.longest_ms + objective.per_downtime_s * self.longest_down_s
+        spread += self._most_money(objective.per_network, objective.per_cost)
+        links = 0.0 if instance.log_link is None else float(instance.log_link.sum()) * max(1, instance.streams)
+        spread -= objective.per_log_loss * (float(instance.log_node.sum()) * instance.operators + links)
         bounded = [
             (objective.per_ms, bounds.response_time_ms),
             (objective.per_downtime_s, bounds.downtime_s),
         ]
         return Scale.of(spread, [(factor, bound) for factor, bound in bounded if factor > 0 and bound])
+
+    def _most_money(self, per_network: float, per_cost: float) -> float:
+        """What the most expensive deployment could cost, network and money weighted as given."""
+        streams = sum(float(price.max()) for price in self._prices(per_network, per_cost))
+        prices = zip(self._replica_prices(), self.instance.most, strict=True)
+        return streams + per_cost * sum(price * most for price, most in prices)
 
     def _replica_prices(self) -> list[float]:
         return [operator.cost * operator.resources for operator in self.problem.operators]
@@ -87,25 +95,22 @@ class _Model:
         metrics.add_bandwidths()
         self._add_cost_bound(metrics)
         times = CountTimes(self.variables, metrics)
-        unit = self.scale.unit(objective.per_ms, bounds.response_time_ms)
+        unit = self.scale.unit(objective.per_ms, bounds.response_time_ms, self.longest_ms)
         if unit is not None:
-            worst = longest_ms(self.instance, 1)
-            most = worst if bounds.response_time_ms is None else min(worst, bounds.response_time_ms)
-            terms.append(unit.weight * times.response(unit, most))
-        unit = self.scale.unit(objective.per_downtime_s, bounds.downtime_s)
-        changes = downtime_terms(self.instance)
-        if unit is not None and changes is not None:
-            terms.append(unit.weight * times.downtime(changes, unit, bounds.downtime_s))
+            terms.append(unit.weight * times.response(unit, bounds.response_time_ms))
+        unit = self.scale.unit(objective.per_downtime_s, bounds.downtime_s, self.longest_down_s)
+        if unit is not None and self.changes is not None:
+            terms.append(unit.weight * times.downtime(self.changes, unit, bounds.downtime_s))
         self.variables.model.minimize(sum(terms))
 
     def _add_cost_bound(self, metrics: CountMetrics) -> None:
         bound = self.problem.bounds.cost
         if bound is None:
             return
-        unit = self.scale.unit(0.0, bound)
+        unit = self.scale.unit(0.0, bound, self._most_money(0.0, 1.0))
         assert unit is not None
         money = metrics.replicas(self._replica_prices(), unit) + metrics.streams(self._prices(0.0, 1.0), unit)
-        self.variables.model.add(sum(money) <= unit.steps(bound))
+        self.variables.model.add(sum(money) <= unit.steps(allowed(bound)))
 
     def restrict(self) -> None:
         """Allow one replica more, one less, or one elsewhere, of every operator."""
@@ -134,10 +139,14 @@ class _Model:
         solver = cp_model.CpSolver()
         solver.parameters.max_time_in_seconds = max(0.01, budget.left_s)
         solver.parameters.random_seed = budget.seed
-        solver.parameters.num_workers = _WORKERS
-        solver.parameters.interleave_search = _INTERLEAVE
-        # With several literals before one bound, CP-SAT 9.15 derives false ones and calls solvable models unsolvable.
+        # Several strategies that take turns in one thread: several threads would end in answers that differ.
+        solver.parameters.num_workers = 1
+        solver.parameters.interleave_search = True
+        # CP-SAT 9.15 has two mistakes that these models meet. With several literals before one bound it derives false
+        # ones and calls solvable models unsolvable; and what its presolve makes of sums over literals of which at most
+        # one is true can cut off the best solution, which it then proves not to exist (or-tools issue 5293).
         solver.parameters.auto_detect_greater_than_at_least_one_of = False
+        solver.parameters.presolve_inclusion_work_limit = 0
         status = solver.solve(self.variables.model)
         if status == cp_model.INFEASIBLE:
             return Answer(infeasible=True, method="counts")
@@ -149,7 +158,3 @@ class _Model:
             # It keeps the constraints in whole numbers only.
             return Answer(bound=bound, method="counts")
         return Answer(self.instance.named_counts(counts), bound, method="counts")
-
-
-_WORKERS = 2
-_INTERLEAVE = False

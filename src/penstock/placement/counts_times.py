@@ -8,7 +8,9 @@ import numpy as np
 from penstock.placement.counts import CountVariables
 from penstock.placement.counts_metrics import CountMetrics
 from penstock.placement.downtime import DowntimeTerms
+from penstock.placement.evaluator import allowed
 from penstock.placement.instance import Floats
+from penstock.placement.objective import longest_ms
 from penstock.placement.scaling import Unit
 
 
@@ -21,9 +23,12 @@ class CountTimes:
 
     # Response time
 
-    def response(self, unit: Unit, most_ms: float) -> Any:
-        """The critical path, at most `most_ms` long."""
-        most = unit.steps(most_ms)
+    def response(self, unit: Unit, bound_ms: float | None) -> Any:
+        """The critical path, at most `bound_ms` long."""
+        # Nothing is longer than the longest path, save for what rounding does to each of its parts.
+        most = unit.steps(longest_ms(self.instance, 1)) + self.instance.operators + self.instance.streams
+        if bound_ms is not None:
+            most = min(most, unit.steps(allowed(bound_ms)))
         latencies = [self._latency(operator, unit, most) for operator in range(self.instance.operators)]
         arrivals: list[Any] = [0] * self.instance.operators
         delays: list[Any] = [0] * self.instance.streams
@@ -119,8 +124,11 @@ class CountTimes:
 
     def downtime(self, terms: tuple[DowntimeTerms, ...], unit: Unit, bound_s: float | None) -> Any:
         """How long the change from the current deployment takes, at most `bound_s`."""
-        most = max(self._most(operator, term, unit) for operator, term in enumerate(terms))
-        down = self.model.new_int_var(0, most if bound_s is None else min(most, unit.steps(bound_s)), "downtime")
+        longest_s = max(term.limit_s(most) for term, most in zip(terms, self.instance.most, strict=True))
+        most = unit.steps(longest_s) + 1
+        if bound_s is not None:
+            most = min(most, unit.steps(allowed(bound_s)))
+        down = self.model.new_int_var(0, most, "downtime")
         changed = [self._changed(operator, term) for operator, term in enumerate(terms)]
         for operator, term in enumerate(terms):
             self._add_change(operator, term, changed[operator], down, unit)
@@ -128,18 +136,6 @@ class CountTimes:
                 for flag in changed:
                     self.model.add(down >= unit.steps(term.restart_s())).only_enforce_if(flag)
         return down
-
-    def _most(self, operator: int, term: DowntimeTerms, unit: Unit) -> int:
-        """More steps than any change of an operator takes."""
-        nodes = self.instance.candidates[operator].tolist()
-        times = (
-            term.settings.sync_s,
-            max((term.code_s(node) for node in nodes), default=0.0),
-            max(self._upload_s(operator, term, node) for node in term.before),
-            max((self._arrival_s(operator, term, node) for node in nodes), default=0.0),
-            term.restart_s() if term.restarts else 0.0,
-        )
-        return sum(unit.steps(time_s) + 1 for time_s in times)
 
     def _upload_s(self, operator: int, term: DowntimeTerms, node: int) -> float:
         return max(term.upload_s(node, count, total) for count, total, _ in self._cases(operator, node, 0))

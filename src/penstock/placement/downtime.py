@@ -85,6 +85,13 @@ class DowntimeTerms:
         )
         return self.settings.sync_s + slowest
 
+    def limit_s(self, replicas: int) -> float:
+        """No change to up to `replicas` replicas takes longer."""
+        # No share of the state is above 2, neither of what leaves a node nor of what comes to one.
+        moves = 2 * self._store_s(2 * self.state_bytes) + self._store_s(max(self.code_bytes, self.all_code_bytes))
+        starts = max(replicas, self.total) * max(self.spawn_s)
+        return self.settings.sync_s + moves + starts + (self.restart_s() if self.restarts else 0.0)
+
     def change_s(self, after: dict[int, int]) -> float:
         """Downtime of going to `after`; 0 if nothing changes (8.25, 8.34)."""
         if after == self.before:

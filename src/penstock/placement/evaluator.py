@@ -40,6 +40,11 @@ class Evaluation:
         return not self.violations
 
 
+def allowed(limit: float) -> float:
+    """The most that a metric with this limit may be."""
+    return limit + TOLERANCE * max(1.0, limit)
+
+
 def evaluate(problem: Problem, placement: Placement) -> Evaluation:
     """Compute everything about `placement`. Every operator must have a node, and all names must be known."""
     for name, nodes in placement.items():
@@ -170,7 +175,7 @@ class Evaluator:
             ("cost", cost, limits.cost),
             ("downtime", down_s, limits.downtime_s),
         ):
-            if value is not None and limit is not None and value > limit + TOLERANCE * max(1.0, limit):
+            if value is not None and limit is not None and value > allowed(limit):
                 yield f"The {what} is {value:g}, above its bound of {limit:g}."
 
     def _operator_violations(self, counts: Ints) -> Iterator[str]:

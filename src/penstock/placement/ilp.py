@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.errors import UsageError
 from penstock.placement.downtime import by_node, downtime_terms
-from penstock.placement.evaluator import evaluate
+from penstock.placement.evaluator import allowed, evaluate
 from penstock.placement.instance import Floats, Instance, Ints, instance_of
 from penstock.placement.milp import Milp, MilpAnswer, MilpBuilder, solve_apart
 from penstock.placement.objective import Objective, objective_of
@@ -186,8 +186,8 @@ class _Programme:
                 flows.append(np.ravel(volume * np.outer(tail.shares[:, u], head.shares[:, v])))
             values = np.concatenate(flows)
             columns = np.concatenate([np.ravel(y) for y in self.y])
-            scale = max(1.0, float(bandwidth[u, v]))
-            self.builder.row(columns[values > 0], values[values > 0] / scale, -np.inf, float(bandwidth[u, v]) / scale)
+            limit = allowed(float(bandwidth[u, v]))
+            self.builder.row(columns[values > 0], values[values > 0] / limit, -np.inf, 1.0)
 
     def _scale(self, factor: float, bound: float | None) -> float | None:
         """What a metric that is a maximum is multiplied by, None if it need not be known."""
@@ -196,7 +196,7 @@ class _Programme:
         return None if bound is None else 1.0 / max(bound, 1.0)
 
     def _add_maximum(self, factor: float, scale: float, bound: float | None) -> Ints:
-        upper = np.inf if bound is None else bound * scale
+        upper = np.inf if bound is None else allowed(bound) * scale
         return self.builder.add(np.array([1.0 if factor > 0 else 0.0]), upper, False)
 
     def _add_arrivals(self) -> None:
@@ -246,8 +246,8 @@ class _Programme:
         for stream in range(self.instance.streams):
             parts.append(np.ravel(self.instance.rate[stream] * self._between(stream, self.instance.link_cost)))
         columns = np.concatenate([*self.x, *(np.ravel(y) for y in self.y)])
-        scale = max(1.0, bound)
-        self.builder.row(columns, np.concatenate(parts) / scale, -np.inf, bound / scale)
+        limit = allowed(bound)
+        self.builder.row(columns, np.concatenate(parts) / limit, -np.inf, 1.0)
 
     def _add_downtime(self) -> None:
         """Downtime: no shorter than that of any operator (8.14); with restarts nor than any restart (8.33)."""

@@ -10,6 +10,8 @@ from penstock.placement.downtime import DowntimeTerms, downtime_terms
 from penstock.placement.instance import Floats, Instance, instance_of
 from penstock.placement.problem import AvailabilityModel, Normalisation, Problem, Range
 
+_LARGEST_LOG = 700.0
+
 
 @dataclass(frozen=True, slots=True)
 class Objective:
@@ -125,7 +127,8 @@ def _availability(instance: Instance) -> Range:
     if instance.problem.available_by is AvailabilityModel.NODES:
         least = max((float(nodes[c].min()) for c in instance.candidates if len(c)), default=0.0)
         most = min(most, float(nodes.sum()) + (0.0 if links is None else float(links.sum())))
-    least, most = _proper(least, most)
+    # Beyond this an availability is too small to be told from none.
+    least, most = _proper(min(least, _LARGEST_LOG - 1.0), min(most, _LARGEST_LOG))
     return math.exp(-most), math.exp(-least)
 
 

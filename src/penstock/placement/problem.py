@@ -20,8 +20,11 @@ Placement = Mapping[str, tuple[str, ...]]
 WEIGHT_TOLERANCE = 0.01
 """How far the weights may be from one in sum: thirds are often written as 0.33."""
 
+_LEAST_WIDTH = 1e-9
 
-def _check_unique(kind: str, names: Sequence[str]) -> None:
+
+def check_unique(kind: str, names: Sequence[str]) -> None:
+    """Raise `InvalidModel` if a name is there twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -212,6 +215,8 @@ class Normalisation:
             ends: Range | None = getattr(self, item.name)
             if ends is not None and not ends[0] < ends[1]:
                 raise InvalidModel(f"The normalisation of {item.name} must be two numbers, the smaller first.")
+            if ends is not None and ends[1] - ends[0] < _LEAST_WIDTH * max(1.0, abs(ends[1])):
+                raise InvalidModel(f"The normalisation of {item.name} is too narrow; give numbers further apart.")
         if self.availability is not None and not 0 < self.availability[0] < self.availability[1] <= 1:
             raise InvalidModel("The normalisation of availability must lie above 0 and not above 1.")
 
@@ -274,8 +279,8 @@ class Problem:
             raise InvalidModel("There are no operators to place; name at least one.")
         if not self.nodes:
             raise InvalidModel("There are no nodes to place operators on; name at least one.")
-        _check_unique("operator", [operator.name for operator in self.operators])
-        _check_unique("node", [node.name for node in self.nodes])
+        check_unique("operator", [operator.name for operator in self.operators])
+        check_unique("node", [node.name for node in self.nodes])
         if len(self.network) != len(self.nodes):
             raise InvalidModel(f"The network links {len(self.network)} nodes; there are {len(self.nodes)}.")
         self._check_streams()
@@ -289,7 +294,7 @@ class Problem:
             for end in (stream.source, stream.target):
                 if end not in self.operator_index:
                     raise InvalidModel(f"Stream {stream.source} -> {stream.target} names unknown operator '{end}'.")
-        _check_unique("stream", [f"{stream.source} -> {stream.target}" for stream in self.streams])
+        check_unique("stream", [f"{stream.source} -> {stream.target}" for stream in self.streams])
         try:
             self.order  # noqa: B018 - computing it finds cycles
         except CycleError as error:

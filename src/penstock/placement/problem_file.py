@@ -23,14 +23,17 @@ from penstock.placement.problem import (
     Reconfiguration,
     Stream,
     Weights,
+    check_unique,
 )
 
 _LARGEST = 1e12
+_LEAST = 1e-6
 Number = Annotated[float, Field(ge=0, le=_LARGEST, allow_inf_nan=False, strict=True)]
-Positive = Annotated[float, Field(gt=0, le=_LARGEST, allow_inf_nan=False, strict=True)]
-Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, strict=True)]
+Positive = Annotated[float, Field(ge=_LEAST, le=_LARGEST, allow_inf_nan=False, strict=True)]
+Share = Annotated[float, Field(ge=_LEAST, le=1, allow_inf_nan=False, strict=True)]
 Resources = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False, strict=True)]
-Name = Annotated[str, Field(min_length=1, max_length=200, strict=True)]
+# Names appear in messages and tables, so they are of one line.
+Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]+$", max_length=200, strict=True)]
 Replicas = Annotated[int, Field(ge=1, le=1000, strict=True)]
 Pair = tuple[Number, Number]
 
@@ -69,7 +72,7 @@ class _Stream(_Entry):
 class _Node(_Entry):
     name: Name
     resources: Resources = 1.0
-    speedup: Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False, strict=True)] = 1.0
+    speedup: Annotated[float, Field(ge=_LEAST, le=1e6, allow_inf_nan=False, strict=True)] = 1.0
     availability: Share = 1.0
     spawn_s: Number = 0.0
 
@@ -214,9 +217,22 @@ def _first(error: ValidationError) -> str:
     where = ""
     for part in mistake["loc"]:
         where += f"[{part}]" if isinstance(part, int) else f".{_one_line(str(part))}"
-    what = mistake["msg"][:1].lower() + mistake["msg"][1:]
+    what = _KINDS.get(mistake["type"], mistake["msg"][:1].lower() + mistake["msg"][1:])
     found = "" if mistake["type"] == "missing" else f", and {_one_line(repr(mistake['input']))} was given"
     return f"The entry {where.lstrip('.') or 'at the top'} is wrong: {what}{found}."
+
+
+_KINDS = {
+    "model_type": "it should be an object",
+    "dict_type": "it should be an object",
+    "list_type": "it should be a list",
+    "tuple_type": "it should be a list of two numbers",
+    "too_long": "it should be a list of two numbers",
+    "missing": "it is missing",
+    "extra_forbidden": "there is no such entry",
+    "string_pattern_mismatch": "it should be a name of one line",
+}
+"""Mistakes for which the validator has words of its own, in ours."""
 
 
 def _one_line(text: str, longest: int = 80) -> str:
@@ -226,6 +242,9 @@ def _one_line(text: str, longest: int = 80) -> str:
 
 def _problem(file: _File) -> Problem:
     nodes = tuple(Node(**node.model_dump()) for node in file.nodes)
+    if not nodes:
+        raise InvalidModel("There are no nodes to place operators on; name at least one.")
+    check_unique("node", [node.name for node in nodes])
     return Problem(
         tuple(operator.value() for operator in file.operators),
         tuple(Stream(s.source, s.target, s.rate_per_s, s.bytes_per_tuple) for s in file.streams),

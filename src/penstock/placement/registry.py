@@ -29,6 +29,8 @@ class Budget:
     def __post_init__(self) -> None:
         if not self.time_limit_s > 0:
             raise UsageError(f"A time limit of {self.time_limit_s:g} s is no time; give more than 0.")
+        if not 0 <= self.seed < 2**31:
+            raise UsageError(f"The seed must be at least 0 and below 2^31, not {self.seed}.")
 
     @property
     def left_s(self) -> float:

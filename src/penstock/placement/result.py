@@ -12,7 +12,7 @@ class Status(StrEnum):
     """How the search ended."""
 
     OPTIMAL = "optimal"
-    """No placement has an objective lower by more than 1e-6: proven."""
+    """No placement has an objective lower by more than 1e-6 (or by a millionth, if it is above 1): proven."""
 
     FEASIBLE = "feasible"
     """A placement that keeps all constraints; the gap says how far from the best it may be."""
@@ -77,12 +77,12 @@ def checked(problem: Problem, solver: str, answer: Answer, runtime_s: float) -> 
     evaluation = evaluate(problem, answer.placement)
     if not evaluation.is_feasible:
         raise WrongAnswer(f"Solver '{solver}' broke a constraint: {evaluation.violations[0]}")
-    bound = answer.bound
-    if bound is not None and bound > evaluation.objective + TOLERANCE:
+    bound, slack = answer.bound, TOLERANCE * max(1.0, abs(evaluation.objective))
+    if bound is not None and bound > evaluation.objective + slack:
         raise WrongAnswer(
             f"Solver '{solver}' found {evaluation.objective:.9g}, below the bound {bound:.9g} that it had proven."
         )
-    proven = bound is not None and evaluation.objective - bound <= TOLERANCE
+    proven = bound is not None and evaluation.objective - bound <= slack
     bound = None if bound is None else min(bound, evaluation.objective)
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     placement = {operator.name: tuple(sorted(answer.placement[operator.name])) for operator in problem.operators}

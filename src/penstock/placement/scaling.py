@@ -45,8 +45,11 @@ class Scale:
         """The whole steps in a part of the objective."""
         return math.floor(cost * self.per_objective)
 
-    def unit(self, factor: float, bound: float | None) -> Unit | None:
-        """How to count a metric with this factor in the objective and this bound; None if it need not be counted."""
+    def unit(self, factor: float, bound: float | None, largest: float) -> Unit | None:
+        """How to count a metric with this factor in the objective and this bound; None if it need not be counted.
+
+        `largest` is what it may be without the bound.
+        """
         if factor > 0:
             return Unit(factor * self.per_objective, 1)
-        return None if bound is None else Unit(_USUAL / max(bound, 1.0), 0)
+        return None if bound is None else Unit(min(_USUAL / max(bound, 1.0), _LARGEST_TOTAL / max(largest, 1.0)), 0)

@@ -5,12 +5,15 @@ from penstock.policies.autrascale_memory import AutraScaleMemory
 from penstock.policies.base import Memory, Policy, serves_requests
 from penstock.policies.drs import Drs, DrsMemory
 from penstock.policies.ds2 import Ds2, Ds2Memory
+from penstock.policies.edrp import Edrp, EdrpMemory
 from penstock.policies.elysium import Elysium, ElysiumMemory, ProfiledElysium
 from penstock.policies.fission import Fission, FissionMemory
 from penstock.policies.joint import Joint, JointMemory
 from penstock.policies.operators_only import OperatorsOnly
 from penstock.policies.registry import POLICIES, PolicyInfo, policy, register
 from penstock.policies.sizing import allowed_workers, on_fewest_workers
+from penstock.policies.spark_dynamic_allocation import NAME as SPARK_DYNAMIC_ALLOCATION
+from penstock.policies.spark_dynamic_allocation import SparkDynamicAllocation
 from penstock.policies.static import Static
 from penstock.policies.stela import Stela, StelaMemory
 from penstock.policies.threshold import Threshold, ThresholdMemory
@@ -28,16 +31,23 @@ register("workers-only", "workers as in ELYSIUM under a fixed parallelism (basel
 register("fission", "replicas by load, now and as a Markov chain foresees it (operator fission)", Fission)
 register("autrascale", "throughput first, then Bayesian optimisation of latency and resources (AuTraScale)", AutraScale)
 register("drs", "an open queueing network, instances where they save the most time (DRS)", Drs)
+register("edrp", "replicas and places of least response time, cost and downtime, solved for (EDRP)", Edrp)
 register("stela", "more or fewer workers when the user asks, where it counts most for throughput (Stela)", Stela)
+register(
+    SPARK_DYNAMIC_ALLOCATION, "no controller: Spark's own allocation of executors (live only)", SparkDynamicAllocation
+)
 
 __all__ = [
     "POLICIES",
+    "SPARK_DYNAMIC_ALLOCATION",
     "AutraScale",
     "AutraScaleMemory",
     "Drs",
     "DrsMemory",
     "Ds2",
     "Ds2Memory",
+    "Edrp",
+    "EdrpMemory",
     "Elysium",
     "ElysiumMemory",
     "Fission",
@@ -49,6 +59,7 @@ __all__ = [
     "Policy",
     "PolicyInfo",
     "ProfiledElysium",
+    "SparkDynamicAllocation",
     "Static",
     "Stela",
     "StelaMemory",

@@ -117,13 +117,19 @@ def compare(
     application: Name,
     policies: Annotated[str, typer.Option(help="Policies, separated by commas.")] = "static,threshold,ds2",
     load: Load = "sine",
-    duration: Duration = 3600.0,
+    duration: Annotated[float | None, typer.Option(help="Seconds of every run (default: 3600, live 300).")] = None,
     seed: Seed = 0,
-    execution: Execution = "pipelined",
+    execution: Annotated[
+        str | None, typer.Option(help="'fused' or 'pipelined' (default: pipelined, live fused).")
+    ] = None,
     workers: Workers = None,
-    initial: Initial = "largest",
+    initial: Annotated[
+        str | None, typer.Option(help="Start with 'largest' or 'smallest' (default: largest, live smallest).")
+    ] = None,
     target: Target = None,
-    period: Period = 10.0,
+    period: Annotated[
+        float | None, typer.Option(help="Seconds between two observations (default: 10, live 5).")
+    ] = None,
     live: Annotated[
         bool, typer.Option(help="Run on Spark, one policy after the other, instead of simulating.")
     ] = False,
@@ -137,18 +143,22 @@ def compare(
     from penstock.service.policy_list import split_policies
     from penstock.service.requests import RunRequest, uses_models
 
-    settings = LoopSettings(observe_every_s=period, decide_every_s=period)
+    every_s = (5.0 if live else 10.0) if period is None else period
+    settings = LoopSettings(observe_every_s=every_s, decide_every_s=every_s)
+    lasts_s = (300.0 if live else 3600.0) if duration is None else duration
+    how = execution or ("fused" if live else "pipelined")
+    start = initial or ("smallest" if live else "largest")
     requests = [
         RunRequest(
             application,
             name,
             load,
-            duration,
+            lasts_s,
             seed,
-            execution,
+            how,
             live,
             workers,
-            initial,
+            start,
             target,
             settings,
             models if uses_models(name) else None,
@@ -161,25 +171,33 @@ def compare(
 
 @app.command()
 def demo(
-    live: Annotated[bool, typer.Option(help="On a private Spark cluster, in real time, instead of simulated.")] = False,
-    duration: Annotated[
-        float | None, typer.Option(help="Length in seconds (default: 3600 simulated, 150 live).")
-    ] = None,
+    simulated: Annotated[bool, typer.Option("--simulated", help="In virtual time, without Spark.")] = False,
+    duration: Annotated[float | None, typer.Option(help="Length in seconds (default: 180, simulated 3600).")] = None,
     out: Out = Path("runs/demo"),
     as_json: Json = False,
 ) -> None:
-    """Show the main job: an application whose load changes, with a policy in charge."""
+    """Show the main job: a private Spark cluster, an application whose load changes, and a policy in charge."""
     from penstock.control import LoopSettings
     from penstock.service.requests import RunRequest
 
-    if not live:
-        requests = [RunRequest("top-words", name, "sine", duration or 3600.0, seed=1) for name in ("static", "ds2")]
+    if simulated:
+        requests = [RunRequest("top-words", name, "sine", duration or 3600.0, seed=1) for name in ("static", "elysium")]
         _show_many(requests[0], {request.policy: _simulated(request, out) for request in requests}, out, as_json)
         return
     settings = LoopSettings(observe_every_s=5.0, decide_every_s=5.0, cooldown_s=15.0, settle_s=15.0)
-    load, lasts_s = "sine:low=50,high=600", duration or 150.0
+    policy = "elysium:assessment_period_s=15,window_s=10,drain_s=30"
     request = RunRequest(
-        "top-words", "ds2:catch_up_s=30", load, lasts_s, 1, "fused", True, 3, "smallest", 10.0, settings
+        "top-words:service_ms=4",
+        policy,
+        "sine:low=50,high=500",
+        duration or 180.0,
+        1,
+        "fused",
+        True,
+        4,
+        "smallest",
+        10.0,
+        settings,
     )
     _show_one(request, _live(request, out, None), out, as_json)
 
@@ -213,21 +231,11 @@ def doctor(
 
 @app.command()
 def apps(as_json: Json = False) -> None:
-    """List the applications."""
-    from penstock.workloads import APPLICATIONS
+    """List the applications and the range of their load per second: simulated, and on Spark with two cores."""
+    from penstock.service.application_list import application_rows, in_brief
 
-    rows = [
-        {
-            "name": name,
-            "summary": application.summary,
-            "operators": len(application.topology.operators),
-            "low_per_s": application.low_per_s,
-            "high_per_s": application.high_per_s,
-            "origin": application.origin,
-        }
-        for name, application in APPLICATIONS.items()
-    ]
-    _show_list(rows, ("name", "operators", "low_per_s", "high_per_s", "summary"), as_json)
+    rows = application_rows()
+    _show_list(rows if as_json else in_brief(rows), ("name", "simulated", "spark", "summary"), as_json)
 
 
 @app.command()
@@ -262,6 +270,49 @@ for command in (profile, tune, reproduce):
     app.command()(command)
 
 
+@app.command()
+def place(
+    file: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="Problem file (JSON), or '-' for standard input.")
+    ] = None,
+    solver: Annotated[str, typer.Option(help="Solver (see 'penstock solvers').")] = "exact",
+    time_limit: Annotated[float, typer.Option(help="Seconds that the solver may take.")] = 60.0,
+    seed: Annotated[int, typer.Option(help="Decides what a solver leaves to chance.")] = 0,
+    plot: Annotated[Path | None, typer.Option(help="Draw the placement into this .png, .svg or .pdf file.")] = None,
+    example: Annotated[
+        str | None, typer.Option(help="Print an example problem file: debs2015 or debs2015-change.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say where operators should run and with how many replicas, given a problem file."""
+    from penstock.service import place as placing
+    from penstock.service import show
+
+    if example is not None:
+        show.print_json(placing.example_document(example))
+        return
+    problem = placing.problem_at(file)
+    result = placing.place(problem, solver, time_limit, seed, show.say)
+    if as_json:
+        show.print_json(placing.as_json(result))
+    else:
+        show.out.print(placing.verdict(result), markup=False)
+        if result.placement is not None:
+            show.print_table(("operator", "nodes"), placing.placement_rows(result))
+            show.print_table(("metric", "value", "weight", "range"), placing.metric_rows(problem, result))
+    if plot is not None:
+        placing.draw(problem, result, plot)
+        show.say(f"Picture: {plot}")
+
+
+@app.command()
+def solvers(as_json: Json = False) -> None:
+    """List the solvers of placement problems and what they can deal with."""
+    from penstock.service.place import solver_rows
+
+    _show_list(solver_rows(), ("name", "replication", "current_deployment", "summary"), as_json)
+
+
 def _simulated(request: "RunRequest", out: Path) -> "list[Entry]":
     from penstock.service import show
     from penstock.service.runs import kept_entries, run_folder, simulated_journal
@@ -275,21 +326,10 @@ def _simulated(request: "RunRequest", out: Path) -> "list[Entry]":
 
 
 def _live(request: "RunRequest", out: Path, master: str | None) -> "list[Entry]":
-    import threading
+    from penstock.service.live_view import run_in_view
+    from penstock.service.runs import kept_entries
 
-    from penstock.service import show
-    from penstock.service.live import LivePlace, Watcher, run_live
-    from penstock.service.live_view import live_view
-    from penstock.service.runs import kept_entries, run_folder
-    from penstock.service.signals import first_interrupt
-
-    folder = run_folder(out, request).absolute()
-    place = LivePlace(folder, master, request.workers or 4)
-    title = f"{request.application} with {request.policy} under {request.load}"
-    interrupted = threading.Event()
-    with first_interrupt(interrupted), live_view(title, request.duration_s, show.err) as follow:
-        run_live(request, place, Watcher(follow, show.say, interrupted))
-    return kept_entries(folder)
+    return kept_entries(run_in_view(request, out, master))
 
 
 def _show_one(request: "RunRequest", entries: "Sequence[Entry]", out: Path, as_json: bool) -> None:
@@ -315,7 +355,7 @@ def _show_many(
     show.say(f"Report: {report}")
 
 
-def _show_list(rows: Sequence[dict[str, Any]], columns: Sequence[str], as_json: bool) -> None:
+def _show_list(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool) -> None:
     from penstock.service import show
 
     if as_json:
@@ -341,7 +381,7 @@ def _cell(value: Any) -> str:
 def main() -> None:
     """Run the command line; what the user got wrong is one sentence on stderr and exit code 2."""
     try:
-        app()
+        app(prog_name="penstock")
     except UsageError as error:
         sys.stderr.write(f"penstock: {error}\n")
         sys.exit(2)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.service.options import Duration, Execution, Json, Load, Out, Seed
+from penstock.service.options import Duration, Json, Load, Out, Seed
 
 Name = Annotated[str, typer.Argument(metavar="APP", help="Application (see 'penstock apps').")]
 
@@ -15,22 +15,34 @@ def profile(
     application: Name,
     load: Load = "stair",
     check_load: Annotated[str, typer.Option(help="Load of a second run, by which the models are judged.")] = "sine",
-    duration: Duration = 1800.0,
+    duration: Annotated[
+        float | None, typer.Option(help="Seconds of each of the two runs (default: 1800, live 300).")
+    ] = None,
     seed: Seed = 0,
-    execution: Execution = "pipelined",
+    execution: Annotated[
+        str | None, typer.Option(help="'fused' or 'pipelined' (default: pipelined, live fused).")
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="On Spark, in real time, instead of simulated.")] = False,
+    workers: Annotated[int, typer.Option(help="Executors of a live run.")] = 4,
+    master: Annotated[str | None, typer.Option(help="Spark master of a live run, if not a private one.")] = None,
     out: Out = Path("runs"),
     as_json: Json = False,
 ) -> None:
     """Learn what an application costs from a run under a varying load, and keep it for 'elysium' (see --models)."""
     from penstock.service import show
-    from penstock.service.profile import ProfileRequest, simulated_source
+    from penstock.service.profile import ProfileRequest, live_source, simulated_source
     from penstock.service.profile import profile as learn
     from penstock.service.runs import open_folder
 
-    request = ProfileRequest(application, load, duration, seed, execution, check_load)
+    lasts_s = (300.0 if live else 1800.0) if duration is None else duration
+    how = execution or ("fused" if live else "pipelined")
+    request = ProfileRequest(application, load, lasts_s, seed, how, check_load, live)
     os.environ.setdefault("MPLCONFIGDIR", str(open_folder(out) / ".cache"))
-    with show.working(f"Profiling {application} under {load} for {duration:g} s, simulated"):
-        result = learn(request, simulated_source(request), out)
+    if live:
+        result = learn(request, live_source(request, out, workers, master), out)
+    else:
+        with show.working(f"Profiling {application} under {load} for {lasts_s:g} s, simulated"):
+            result = learn(request, simulated_source(request), out)
     if as_json:
         show.print_json(result.as_json())
     else:

@@ -13,7 +13,7 @@ from penstock.control import ControlLoop, Entry, Monitor, Plant, Ports, Requeste
 from penstock.errors import ActionFailed, JournalMismatch, PenstockError, UsageError
 from penstock.model import Cluster, Configuration, Observation
 from penstock.service.requests import RunRequest
-from penstock.service.runs import JOURNAL, discard, open_folder
+from penstock.service.runs import JOURNAL, METRICS, discard, open_folder
 from penstock.spark.actuator import SparkActuator
 from penstock.spark.applications import SPARK_APPLICATIONS, spark_pipeline
 from penstock.spark.clock import WallClock
@@ -24,8 +24,10 @@ from penstock.spark.java import require_java
 from penstock.spark.monitor import SparkMonitor
 from penstock.spark.pipeline import Pipeline
 from penstock.spark.segments import RunningPipeline, RunOptions
-from penstock.spark.session import start_session, stop_session
+from penstock.spark.session import dynamic_allocation, start_session, stop_session
+from penstock.spark.sinks import is_shared
 from penstock.spark.source import load_source
+from penstock.spark.supervision import Supervisor
 from penstock.spark.workers import WorkerNames
 from penstock.stores import MetricStore, SqliteJournal, SqliteMetricStore, summary
 from penstock.workloads import Constant, Curve, Schedule, parse_load
@@ -98,7 +100,8 @@ def run_live(request: RunRequest, place: LivePlace, watcher: Watcher) -> None:
     with place.cluster() as cluster:
         run = _LiveRun(request, place, pipelines, cluster, kept)
         name = f"penstock {request.application}"
-        spark = start_session(cluster, name, place.folder / "session", executors=run.start.workers)
+        settings = dynamic_allocation(run.start.workers, place.executors) if request.left_to_spark else {}
+        spark = start_session(cluster, name, place.folder / "session", settings, executors=run.start.workers)
         try:
             run.warm_up(spark, watcher.say)
             run.control(spark, watcher)
@@ -127,9 +130,9 @@ def _kept(request: RunRequest, folder: Path, say: Callable[[str], None]) -> list
     discard(folder)
     for name in (
         "pipelines",
-        "metrics.sqlite",
-        "metrics.sqlite-wal",
-        "metrics.sqlite-shm",
+        METRICS,
+        f"{METRICS}-wal",
+        f"{METRICS}-shm",
         "intents.jsonl",
         "epoch.json",
     ):
@@ -154,14 +157,16 @@ def _curve(pipeline: Pipeline, load: str, duration_s: float) -> Curve:
 
 
 class _Recorded:
-    """A monitor whose observations are also kept in a metric store."""
+    """A monitor whose observations are also kept in a metric store; what has died is started again first."""
 
-    def __init__(self, monitor: Monitor, store: MetricStore) -> None:
+    def __init__(self, monitor: Monitor, store: MetricStore, supervisor: Supervisor) -> None:
         self._monitor = monitor
         self._store = store
+        self._supervisor = supervisor
 
     def observe(self) -> Observation:
         """What the monitor observes."""
+        self._supervisor.look()
         observation = self._monitor.observe()
         self._store.add(observation)
         return observation
@@ -196,14 +201,14 @@ class _LiveRun:
     def warm_up(self, spark: "SparkSession", say: Callable[[str], None]) -> None:
         """Run the built-in applications over a few events, so that what is measured later is not their start.
 
-        A user's pipeline is not run: its sinks may be real ones.
+        A user's pipeline is not run: its sinks may be real ones. Nor is one that stores in a user's database.
         """
         if self._rewound is not None:
             return
         folder = self._folder / "warm-up"
         schedule = Schedule(Constant(100.0))
         for pipeline in self._pipelines:
-            if pipeline.name in SPARK_APPLICATIONS:
+            if pipeline.name in SPARK_APPLICATIONS and not any(map(is_shared, pipeline.graph().sinks)):
                 say(f"Warming up {pipeline.name} ...")
                 sources = [source.name for source in pipeline.graph().sources]
                 past = SourceLoad(schedule, time.time() - 60.0, _WARM_UP_S)
@@ -226,11 +231,15 @@ class _LiveRun:
             for pipeline in running:
                 pipeline.start()
             monitor = SparkMonitor(running, loads, clock, names, actuator.paused_s)
+            actuator.state_held = monitor.state_held
             with (
                 SqliteJournal(self._folder / JOURNAL) as journal,
-                SqliteMetricStore(self._folder / "metrics.sqlite", keep_s=_KEEP_S) as metrics,
+                SqliteMetricStore(self._folder / METRICS, keep_s=_KEEP_S) as metrics,
             ):
-                self._run(Ports(_Recorded(monitor, metrics), actuator, clock, journal), watcher)
+                self._run(
+                    Ports(_Recorded(monitor, metrics, Supervisor(running, watcher.say)), actuator, clock, journal),
+                    watcher,
+                )
         finally:
             for pipeline in running:
                 pipeline.stop()

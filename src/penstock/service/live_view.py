@@ -1,8 +1,10 @@
 """A run in the terminal while it goes on: load, throughput, backlog, latency, parallelism, workers, last decision."""
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -12,6 +14,11 @@ from rich.text import Text
 
 from penstock.control import Acted, Decided, Entry, Judged, Observed, Refused, Started
 from penstock.model import ApplicationObservation, Reconfigure
+from penstock.service import show
+from penstock.service.live import LivePlace, Watcher, run_live
+from penstock.service.requests import RunRequest
+from penstock.service.runs import run_folder
+from penstock.service.signals import first_interrupt
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _COLUMNS = 48
@@ -106,3 +113,13 @@ def live_view(title: str, duration_s: float, console: Console) -> Iterator[Calla
 def _log(entry: Entry, console: Console) -> None:
     if isinstance(entry, Acted):
         console.print(f"{entry.at_s:6.0f} s  {_done(entry)}", markup=False)
+
+
+def run_in_view(request: RunRequest, out: Path, master: str | None = None) -> Path:
+    """Run on Spark and show it in the terminal; Ctrl-C ends it early. Returns the folder of the run."""
+    folder = run_folder(out, request).absolute()
+    title = f"{request.application} with {request.policy} under {request.load}"
+    interrupted = threading.Event()
+    with first_interrupt(interrupted), live_view(title, request.duration_s, show.err) as follow:
+        run_live(request, LivePlace(folder, master, request.workers or 4), Watcher(follow, show.say, interrupted))
+    return folder

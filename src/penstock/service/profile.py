@@ -13,8 +13,9 @@ from penstock.model import Cluster, Observation, Topology
 from penstock.profiling import ApplicationProfile
 from penstock.service.models import model_name, save_models
 from penstock.service.requests import RunRequest
+from penstock.service.runs import METRICS, kept_entries
 from penstock.service.simulated import simulate
-from penstock.stores import MemoryJournal, MemoryMetricStore, ModelLibrary
+from penstock.stores import MemoryJournal, MemoryMetricStore, ModelLibrary, SqliteMetricStore
 
 MODELS = "models"
 """The folder of the model library below the output folder."""
@@ -47,6 +48,7 @@ class ProfileRequest:
     execution: str = "pipelined"
     check_load: str = "sine"
     live: bool = False
+    period_s: float = 10.0
 
     def __post_init__(self) -> None:
         if "+" in self.application:
@@ -130,9 +132,23 @@ def simulated_source(request: ProfileRequest) -> Source:
     return watch
 
 
+def live_source(request: ProfileRequest, out: Path, workers: int, master: str | None) -> Source:
+    """The application on Spark."""
+    from penstock.service.live_view import run_in_view
+
+    def watch(load: str, seed: int) -> Watched:
+        folder = run_in_view(replace(_run(request, load, seed), workers=workers), out, master)
+        started = began(kept_entries(folder))
+        (topology,) = started.topologies
+        with SqliteMetricStore(folder / METRICS) as store:
+            return Watched(topology, started.cluster, store.window(0.0, request.duration_s + 1.0))
+
+    return watch
+
+
 def _run(request: ProfileRequest, load: str, seed: int) -> RunRequest:
     """The over-provisioned application under a load, with nobody in charge."""
-    settings = LoopSettings(decide_every_s=request.duration_s)
+    settings = LoopSettings(observe_every_s=request.period_s, decide_every_s=request.duration_s)
     base = RunRequest(request.application, "static", load, request.duration_s, seed, request.execution)
     return replace(base, live=request.live, settings=settings)
 

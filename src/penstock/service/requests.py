@@ -10,7 +10,7 @@ from typing import Any
 from penstock.control import LoopSettings
 from penstock.errors import UsageError
 from penstock.model import Cluster, Configuration, Objectives, ScaleRequest, Topology, largest, smallest
-from penstock.policies import Elysium, Policy, policy, serves_requests
+from penstock.policies import SPARK_DYNAMIC_ALLOCATION, Elysium, Policy, policy, serves_requests
 from penstock.workloads import Application, Curve, application, parse_load
 
 EXECUTIONS = ("fused", "pipelined")
@@ -71,6 +71,11 @@ class RunRequest:
                 "give one for all, or one for each, joined by '+'."
             )
         if not self.live:
+            if self.left_to_spark:
+                raise UsageError(
+                    f"'{self.policy}' is Spark's own doing and cannot be simulated; use it with 'penstock run' or "
+                    "'penstock compare --live'."
+                )
             for simulated in self.applications():
                 self.curve(simulated)
             self.make_policy({simulated.name: simulated.topology for simulated in self.applications()})
@@ -89,6 +94,11 @@ class RunRequest:
     def names(self) -> tuple[str, ...]:
         """The applications that run side by side."""
         return tuple(self.application.split("+"))
+
+    @property
+    def left_to_spark(self) -> bool:
+        """Whether Spark itself allocates the executors."""
+        return self.policy == SPARK_DYNAMIC_ALLOCATION
 
     @property
     def loads(self) -> tuple[str, ...]:
@@ -157,5 +167,11 @@ class RunRequest:
         return Objectives(latency_target_s=self.latency_target_s or default_target_s)
 
     def start(self, topologies: Mapping[str, Topology], cluster: Cluster) -> Configuration:
-        """The configuration with which the run begins."""
-        return largest(topologies, cluster) if self.initial == "largest" else smallest(topologies, cluster)
+        """The configuration with which the run begins.
+
+        Where Spark allocates executors it finds the most partitions there may be: it never changes their number.
+        """
+        most, least = largest(topologies, cluster), smallest(topologies, cluster)
+        if self.initial == "largest":
+            return most
+        return most.with_workers(least.workers) if self.left_to_spark else least

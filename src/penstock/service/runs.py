@@ -10,6 +10,7 @@ from penstock.service.requests import RunRequest
 from penstock.stores import ResumedJournal, SqliteJournal, summary
 
 JOURNAL = "journal.sqlite"
+METRICS = "metrics.sqlite"
 
 
 def open_folder(folder: Path) -> Path:

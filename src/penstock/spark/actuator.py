@@ -1,7 +1,7 @@
 """Carries out changes on the live cluster, each at the cheapest level, and never loses anything."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
@@ -84,13 +84,12 @@ def plan_actions(
 
 
 def choose_victims(
-    executors: Sequence[ExecutorRecord], count: int, names: Mapping[str, str], release: Sequence[str]
+    executors: Sequence[ExecutorRecord], count: int, order: Mapping[str, int], state_bytes: Mapping[str, float]
 ) -> tuple[str, ...]:
-    """The executors to give up: those whose worker is named in `release`, then those that do least, then the newest."""
-    order = {name: position for position, name in enumerate(release)}
+    """The executors to give up: those with a place in `order`, then those that hold least state, then the newest."""
     ranked = sorted(
         executors,
-        key=lambda e: (order.get(names.get(e.name, ""), len(order)), e.running_tasks, e.busy_s, -e.added_at_s),
+        key=lambda e: (order.get(e.name, len(order)), state_bytes.get(e.name, 0.0), e.running_tasks, -e.added_at_s),
     )
     return tuple(executor.name for executor in ranked[: max(count, 0)])
 
@@ -129,7 +128,8 @@ class SparkActuator:
     `initial` is the configuration with which the pipelines were started. Executors change hot, stateless operators
     change hot, the partitions of a source need a restart of its segment, and those of a stateful operator a rewrite of
     its state; only the affected segment pauses. A segment whose change fails is brought back as it was, or, if that is
-    what works, as it should have become; then `ActionFailed` says what went wrong.
+    what works, as it should have become; then `ActionFailed` says what went wrong. `state_held`, which the monitor can
+    tell, are the bytes of state on every executor: those that hold least are given up first.
     """
 
     def __init__(
@@ -155,6 +155,7 @@ class SparkActuator:
         self._executors = initial.workers
         self._doomed: set[str] = set()
         self._pauses: list[Pause] = []
+        self.state_held: Callable[[], Mapping[str, float]] = dict
 
     def requested(self) -> Configuration:
         """The configuration last asked for; after a failure, what the cluster was left with."""
@@ -242,7 +243,8 @@ class SparkActuator:
             held_s = begin_s if len(queries) > 1 else self._clock.now_s()
             present = self._present()
             names = self._workers.of(executor.name for executor in self._status.executors())
-            victims = choose_victims(present, len(present) - change.after, names, release)
+            order = {name: release.index(worker) for name, worker in names.items() if worker in release}
+            victims = choose_victims(present, len(present) - change.after, order, self.state_held())
             self._doomed.update(victims)
             internals.kill_executors(self._spark, victims)
             # Ending executors lowers the total by their number; this holds when fewer were there than asked for.

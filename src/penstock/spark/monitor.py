@@ -87,6 +87,11 @@ class SparkMonitor:
         }
         self._executors: dict[str, ExecutorRecord] = {e.name: e for e in self._reader.executors()}
         self._last_s = clock.now_s()
+        self._state_held: Mapping[str, float] = {}
+
+    def state_held(self) -> Mapping[str, float]:
+        """The bytes of state on every executor when it was last looked at; those without any are not in it."""
+        return self._state_held
 
     def observe(self) -> Observation:
         """What was measured since the previous call (since the start, for the first)."""
@@ -117,6 +122,8 @@ class SparkMonitor:
             operators = self._operators(application, windows, completed, window_s, hosted)
             paused_s = self._paused(name, start_s, at_s) if self._paused is not None else 0.0
             applications[name] = _application(operators, completed, window_s, min(paused_s, window_s))
+        # An executor without a task in this window may still hold the state of the one before.
+        self._state_held = hosted.state_bytes or self._state_held
         return Observation(at_s, window_s, applications, self._observed_workers(window_s, hosted))
 
     def _operators(

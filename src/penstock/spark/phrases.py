@@ -59,6 +59,24 @@ NEGATIVE_WORDS = _words(
 )
 """Words that speak of something unpleasant."""
 
+SPAM_WORDS = _words(
+    """
+        free winner prize claim urgent cash guaranteed offer click bonus txt credit loan cheap discount subscribe
+        unlimited voucher congratulations exclusive selected reply award mobile ringtone entitled expires apply jackpot
+        casino pills refund verify password limited order deal unsubscribe investment earn rich
+        """
+)
+"""Words that advertise: frequent in spam, rare elsewhere."""
+
+EMERGENCY_WORDS = _words(
+    """
+        terremoto sismo réplica temblor tsunami alerta ayuda emergencia víctimas heridos rescate bomberos hospital
+        carabineros daños derrumbe edificio puente evacuación refugio desaparecidos familia agua luz epicentro costa
+        grados magnitud sobrevivientes donaciones voluntarios escombros
+        """
+)
+"""Spanish words that speak of an earthquake and what it takes to help."""
+
 _SUBJECTS: dict[str, tuple[str, ...]] = {
     "en": _words(
         """
@@ -118,3 +136,10 @@ def vocabulary(language: str) -> tuple[str, ...]:
     # Compounds make the long tail of rare words that every real text has.
     rare = [subject + ending for ending in _ENDINGS for subject in subjects]
     return tuple(dict.fromkeys([*STOP_WORDS[language], *common, *rare]))
+
+
+@lru_cache(maxsize=1)
+def tweet_words() -> tuple[str, ...]:
+    """The words of Spanish tweets on the day of an earthquake, the most frequent first."""
+    mixed = zip_longest(STOP_WORDS["es"], EMERGENCY_WORDS, dict.fromkeys(_SUBJECTS["es"]))
+    return tuple(dict.fromkeys(word for word in chain.from_iterable(mixed) if word is not None))

@@ -143,9 +143,10 @@ class Pipeline:
     ) -> Callable[[Function], Function] | None:
         """Add a sink: a decorated function of (DataFrame, batch number), called for every batch, or a `format`.
 
-        The format is any that Spark can stream to, or "batches": one Parquet folder per batch, written once however
-        often the batch is tried. A relative `path` lies in the folder of the run. `mode` is that of the stateful
-        operator before the sink and may be given here or there.
+        The format is any that Spark can stream to, or one that writes a batch once however often it is tried:
+        "batches", one Parquet folder per batch, or "database", a table in sqlite or at the option `url` (further
+        options: `table`, `key`, `writes_per_s`, `counter`). A relative `path` lies in the folder of the run. `mode` is
+        that of the stateful operator before the sink and may be given here or there.
         """
         if format is not None:
             if name is None:

@@ -113,6 +113,18 @@ def start_session(
     return spark
 
 
+def dynamic_allocation(initial: int, most: int) -> dict[str, str]:
+    """Settings with which Spark allocates executors itself, all else as Spark has it; Penstock then changes none."""
+    prefix = "spark.dynamicAllocation"
+    return {
+        f"{prefix}.enabled": "true",
+        f"{prefix}.shuffleTracking.enabled": "true",
+        f"{prefix}.minExecutors": "1",
+        f"{prefix}.initialExecutors": str(initial),
+        f"{prefix}.maxExecutors": str(most),
+    }
+
+
 def stop_session(spark: "SparkSession") -> None:
     """End the session, its queries and its JVM; afterwards another session can be started in this process.
 

@@ -16,6 +16,7 @@ from penstock.service import show
 from penstock.service.cli import app
 from penstock.service.policy_list import split_policies
 from penstock.service.requests import RunRequest
+from penstock.spark.applications import SPARK_APPLICATIONS
 from penstock.workloads import APPLICATIONS, LOADS
 
 Penstock = Callable[..., Any]
@@ -166,7 +167,19 @@ def test_a_dry_run_decides_and_does_not_act(penstock: Penstock) -> None:
     assert all("dry run" in decision["reason"] for decision in result["decisions"])
 
 
-@pytest.mark.parametrize(("command", "known"), [("apps", APPLICATIONS), ("policies", POLICIES), ("loads", LOADS)])
+ALL_APPLICATIONS = dict.fromkeys((*APPLICATIONS, *SPARK_APPLICATIONS))
+
+
+def test_applications_on_spark_are_listed_with_their_parameters(penstock: Penstock) -> None:
+    rows = {row["name"]: row for row in json.loads(penstock("apps", "--json").out)}
+    yahoo = rows["yahoo-streaming"]
+    assert 0 < yahoo["live_low_per_s"] < yahoo["live_high_per_s"] < yahoo["high_per_s"]
+    assert "store_per_s" in yahoo["live_summary"]
+    assert rows["star"]["live_high_per_s"] is None
+    assert rows["synthetic"]["high_per_s"] is None
+
+
+@pytest.mark.parametrize(("command", "known"), [("apps", ALL_APPLICATIONS), ("policies", POLICIES), ("loads", LOADS)])
 def test_lists_name_everything_there_is(penstock: Penstock, command: str, known: dict[str, object]) -> None:
     done = penstock(command, "--json")
     assert (done.code, done.err) == (0, "")

@@ -20,6 +20,7 @@ Penstock = Callable[..., Any]
         (["top-words", "--policy", "ds2:speed=1"], "There is no parameter of policy 'ds2' called 'speed'; "),
         (["top-words", "--policy", "ds2:utilisation=2"], "DS2 needs a utilisation above 0 and at most 1, not 2."),
         (["top-words", "--policy", "ds2:utilisation=x"], "must be a number, not 'x'."),
+        (["top-words", "--policy", "spark-dynamic-allocation"], "is Spark's own doing and cannot be simulated; "),
         (["top-words", "--load", "sinus"], "There is no load 'sinus'; did you mean 'sine'?"),
         (["top-words", "--load", "sine:high=nan"], "high=nan"),
         (["top-words", "--load", "sine:slope=3"], "There is no parameter of load 'sine' called 'slope'; "),

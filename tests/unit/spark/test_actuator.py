@@ -125,22 +125,23 @@ def executor(name: str, **changes: object) -> ExecutorRecord:
 NAMES = {"1": "w1", "2": "w2", "3": "w3"}
 
 
-def test_named_workers_are_given_up_first() -> None:
+def test_named_executors_are_given_up_first() -> None:
     present = [executor("1"), executor("2"), executor("3")]
 
-    assert choose_victims(present, 1, NAMES, ["w2"]) == ("2",)
-    assert choose_victims(present, 2, NAMES, ["w3", "w1"]) == ("3", "1")
+    assert choose_victims(present, 1, {"2": 0}, {"2": 5e6}) == ("2",)
+    assert choose_victims(present, 2, {"3": 0, "1": 1}, {}) == ("3", "1")
 
 
-def test_without_names_those_that_do_least_and_then_the_newest_go() -> None:
+def test_otherwise_those_with_least_state_and_then_the_newest_idle_ones_go() -> None:
     busy = executor("3", running_tasks=1)
 
-    assert choose_victims([executor("1"), executor("2"), busy], 1, NAMES, []) == ("2",)
-    assert choose_victims([executor("1", busy_s=1.0), executor("2"), busy], 1, NAMES, []) == ("1",)
+    assert choose_victims([executor("1"), executor("2"), busy], 1, {}, {"1": 10.0, "2": 20.0}) == ("3",)
+    assert choose_victims([executor("1"), executor("2"), busy], 2, {}, {"3": 5.0, "2": 7.0}) == ("1", "3")
+    assert choose_victims([executor("1"), executor("2"), busy], 1, {}, {}) == ("2",)
 
 
 def test_nobody_goes_when_fewer_are_there_than_wanted() -> None:
-    assert choose_victims([executor("1")], -2, NAMES, ["w1"]) == ()
+    assert choose_victims([executor("1")], -2, {"1": 0}, {}) == ()
 
 
 def test_executors_keep_their_names_for_life() -> None:

@@ -1,6 +1,8 @@
 """Made-up events: the same in every slice and process, and shaped like what they stand for."""
 
+import json
 from collections import Counter
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +12,12 @@ from hypothesis import strategies as st
 
 from penstock.errors import UnknownName
 from penstock.spark import phrases
-from penstock.spark.payloads import ADS_PER_CAMPAIGN, PAYLOADS, Payload, ad_campaigns, hashed, payload, zipf_choice
+from penstock.spark.names import ALL_NAMES
+from penstock.spark.payloads import PAYLOADS, Payload, payload
+from penstock.spark.payloads.ads import ADS_PER_CAMPAIGN, ad_campaigns
+from penstock.spark.payloads.draws import hashed, zipf_choice
+from penstock.spark.payloads.news import labelled_news
+from penstock.spark.payloads.trips import CITY_DAY_S
 
 ROWS = 20_000
 
@@ -47,6 +54,16 @@ def test_no_events_have_all_columns(kind: Payload) -> None:
 
 HASHES = [8586179100290060053, 13167626049558394971, 15289348666568936257]
 SAMPLES: dict[str, dict[str, object]] = {
+    "auctions": {"kind": "person", "person": 1020, "auction": 0, "price": 0},
+    "news": {
+        "text": "and free the the movie wonderful to historys roads of house awful "
+        "the on jober prizework horseful people."
+    },
+    "trip-lines": {
+        "line": "664E439C20531BFD667C669526F1AEA7,2219C3C026F1CA6C86D414107FDD26EA,"
+        "2023-11-14 21:55:36,2023-11-14 22:13:21,1065,4.81,0,0,-74.001101,40.763873,CRD,18.78,0.00,0.50,4.43,0.00,23.71"
+    },
+    "tweets": {"author": 0, "text": "zu die und mond das das und der hat buch der der der dass der im der des von."},
     "numbers": {"key": 973, "value": 0.7240530066055785},
     "text": {"author": 0, "text": "im hat der leute spiel der berg der in oder den wird des der."},
     "ads": {
@@ -63,7 +80,7 @@ SAMPLES: dict[str, dict[str, object]] = {
 def test_what_is_made_never_changes() -> None:
     # A checkpoint written by one version must be replayed alike by the next.
     assert hashed(np.arange(3, dtype=np.uint64), seed=1, field=0).tolist() == HASHES
-    assert {name: rows(PAYLOADS[name], 1000, 1001).to_pylist()[0] for name in ("numbers", "text", "ads")} == SAMPLES
+    assert {name: rows(PAYLOADS[name], 1000, 1001).to_pylist()[0] for name in SAMPLES} == SAMPLES
 
 
 def test_hashes_are_evenly_spread() -> None:
@@ -136,3 +153,63 @@ def test_every_ad_belongs_to_a_campaign() -> None:
     assert set(Counter(campaigns.values()).values()) == {ADS_PER_CAMPAIGN}
     shares = Counter(ads["event_type"])
     assert shares["view"] / ROWS == pytest.approx(1 / 3, abs=0.02)
+
+
+def test_ads_as_json_are_the_same_ads() -> None:
+    parsed = [json.loads(event) for event in rows(payload("ad-json"), 40, 60)["event"].to_pylist()]
+    times = [int(event.pop("event_time")) for event in parsed]
+    assert parsed == rows(payload("ads"), 40, 60).to_pylist()
+    assert times == list(range(1_700_000_000_040, 1_700_000_000_060))
+
+
+def test_trip_lines_have_the_fields_of_the_challenge() -> None:
+    lines = [line.split(",") for line in rows(payload("trip-lines"), 0, ROWS)["line"].to_pylist()]
+    whole = [fields for fields in lines if len(fields) == 17]
+    assert 1 - len(whole) / ROWS == pytest.approx(0.005, abs=0.002)
+    for fields in whole[:100]:
+        begin, end = map(datetime.fromisoformat, fields[2:4])
+        assert abs((end - begin).total_seconds() - int(fields[4])) <= 1
+        parts = sum(map(float, fields[11:16]))
+        assert float(fields[16]) == pytest.approx(parts)
+
+
+def test_the_city_has_other_favourites_every_hour() -> None:
+    kind, numbers = payload("trip-lines"), np.arange(2000, dtype=np.uint64)
+
+    def places(hour: int, field: int) -> Counter[tuple[str, ...]]:
+        times_us = np.full(2000, round(CITY_DAY_S * 1e6 / 24 * (hour + 0.5)))
+        lines = [line.split(",") for line in kind.make(numbers, times_us, 7)[0].to_pylist()]
+        ends = [fields[field : field + 2] for fields in lines if len(fields) == 17 and fields[6] != "0"]
+        return Counter(tuple(f"{float(value):.2f}" for value in end) for end in ends)
+
+    def alike(one: Counter[tuple[str, ...]], other: Counter[tuple[str, ...]]) -> float:
+        return (one & other).total() / one.total()
+
+    # Where trips end in the morning they begin in the evening.
+    assert alike(places(8, field=8), places(20, field=6)) > 0.8
+    assert alike(places(8, field=6), places(20, field=6)) < 0.6
+    assert alike(places(8, field=6), places(9, field=6)) < 0.6
+
+
+def test_auctions_are_mostly_bids_for_what_there_is() -> None:
+    events = rows(payload("auctions"), 0, ROWS).to_pandas()
+    assert events["kind"].value_counts().to_dict() == {"bid": 18_400, "auction": 1200, "person": 400}
+    auctions, persons = events[events["kind"] == "auction"], events[events["kind"] == "person"]
+    assert auctions["auction"].is_unique
+    assert persons["person"].is_unique
+    late = events[(events["kind"] == "bid") & (events.index > 10_000)]
+    assert late["auction"].isin(auctions["auction"]).all()
+    assert late["person"].isin(persons["person"]).all()
+    block = late[late["auction"] // 100 == late["auction"].iloc[-1] // 100]
+    assert (block["auction"] % 100 == 0).mean() > 0.4
+    assert (late["price"] >= 100).all()
+
+
+def test_tweets_are_mostly_spanish_and_news_have_names_and_spam() -> None:
+    tweets = [text.rstrip(".").split() for text in rows(payload("tweets"), 0, 2000)["text"].to_pylist()]
+    spanish = set(phrases.tweet_words())
+    assert np.mean([spanish.issuperset(words) for words in tweets]) == pytest.approx(0.55, abs=0.05)
+    texts, labels = labelled_news(ROWS, seed=7)
+    assert texts == rows(payload("news"), 0, ROWS)["text"].to_pylist()
+    assert np.mean(labels) == pytest.approx(0.12, abs=0.01)
+    assert np.mean([any(name in text for name in ALL_NAMES) for text in texts[:2000]]) > 0.5

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from penstock.evaluation.papers import autrascale, elysium, fission, forecasting, stela
+from penstock.evaluation.papers import autrascale, elysium, fission, forecasting, stela, thesis
 from penstock.evaluation.papers.experiment import Experiment, Row
 
 EXPERIMENTS: Mapping[str, Experiment] = {
@@ -13,6 +13,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         *fission.EXPERIMENTS,
         *autrascale.EXPERIMENTS,
         *stela.EXPERIMENTS,
+        *thesis.EXPERIMENTS,
     )
 }
 

@@ -114,7 +114,8 @@ def _data_centres(problem: Problem, group: Ints) -> Problem:
         nodes=tuple(_centre(f"centre {index}", nodes) for index, nodes in enumerate(members)),
         network=Network(
             _mean(network.delay_ms, share, 0.0),
-            None if network.availability is None else _mean(network.availability, share, 1.0),
+            # A mean of ones may be above one by rounding.
+            None if network.availability is None else np.minimum(_mean(network.availability, share, 1.0), 1.0),
             None,
             None if network.cost is None else _mean(network.cost, share, 0.0),
         ),

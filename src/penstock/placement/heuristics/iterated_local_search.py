@@ -5,16 +5,18 @@ it looks for operators that should change places, nodes that should be replaced 
 """
 
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
 from penstock.placement.costs import is_separable
 from penstock.placement.evaluator import TOLERANCE
-from penstock.placement.heuristics.greedy import greedy_start
+from penstock.placement.heuristics.greedy import first_fit, greedy_start, nodes_by_penalty
 from penstock.placement.heuristics.judge import Judge, judged
 from penstock.placement.heuristics.landscape import Landscape
 from penstock.placement.heuristics.local_search import IMPROVEMENT, descend, is_better
 from penstock.placement.heuristics.lower_bound import outlook_of
+from penstock.placement.heuristics.penalty import link_penalty
 from penstock.placement.heuristics.regroupings import Regroupings
 from penstock.placement.heuristics.terrain import terrain_of
 from penstock.placement.instance import Floats, Instance, Ints
@@ -24,10 +26,13 @@ from penstock.placement.result import Answer
 
 _METHOD = "iterated local search"
 
-_PATIENCE = 8
+_PATIENCE = 16
 """Descents in a row without a better placement after which the search ends."""
 
-_MOST_DESCENTS = 60
+_MOST_DESCENTS = 200
+
+_CENTRES, _STARTS = 24, 3
+"""Around how many nodes a first placement is tried, and from how many of these the search starts."""
 
 _WHOLE_NODES, _TO_CHEAPER, _CHEAPER = 0.5, 0.8, 16
 """How often a disturbance moves all operators of a node, how often to a cheaper node, and how many of these it is."""
@@ -50,7 +55,9 @@ def solve_iterated_local_search(problem: Problem, budget: Budget) -> Answer:
     search = _Search(problem, budget)
     outlook = outlook_of(problem)
     bound = None if outlook is None else outlook.bound
-    starts = [start] if outlook is None else [*_from_afar(judge, start, outlook.nodes), start]
+    starts = [start, *_around_centres(judge)]
+    if outlook is not None:
+        starts = [*_from_afar(judge, start, outlook.nodes), *starts]
     return replace(judge.answer(search.run(starts, bound), _METHOD), bound=bound)
 
 
@@ -62,6 +69,17 @@ def _from_afar(judge: Judge, start: Ints, nodes: tuple[int, ...]) -> list[Ints]:
     place = start.copy()
     place[free] = nodes
     return [place] if judge.score(place)[0] <= 0 else []
+
+
+def _around_centres(judge: Judge) -> list[Ints]:
+    """The best of the placements that fill nodes by their distance to one of the nodes near the pinned operators."""
+    instance = judge.instance
+    penalty = link_penalty(instance.problem)
+    both = penalty + penalty.T
+    centres = nodes_by_penalty(instance)[:_CENTRES].tolist()
+    rows = np.array([first_fit(instance, np.argsort(both[centre], kind="stable")) for centre in centres])
+    ordered = judge.scores(rows).best_first()
+    return [rows[index] for index, (violation, _) in islice(ordered, _STARTS) if violation <= 0]
 
 
 class _Search:

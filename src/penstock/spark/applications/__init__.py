@@ -6,11 +6,19 @@ from types import MappingProxyType
 
 from penstock.errors import UnknownName
 from penstock.model import Spec
+from penstock.spark.applications.debs_routes import debs_routes
+from penstock.spark.applications.fission_1 import fission_1
+from penstock.spark.applications.fission_2 import fission_2
+from penstock.spark.applications.fission_3 import fission_3
+from penstock.spark.applications.frequent_patterns import frequent_patterns
+from penstock.spark.applications.nexmark_q5 import nexmark_q5
+from penstock.spark.applications.nexmark_q11 import nexmark_q11
 from penstock.spark.applications.sentiment import sentiment
 from penstock.spark.applications.synthetic import of_application, synthetic
 from penstock.spark.applications.top_words import top_words
 from penstock.spark.applications.user import load_user_pipeline
 from penstock.spark.applications.word_count import word_count
+from penstock.spark.applications.yahoo_streaming import yahoo_streaming
 from penstock.spark.pipeline import Pipeline
 
 
@@ -40,6 +48,14 @@ SPARK_APPLICATIONS: Mapping[str, SparkApplication] = MappingProxyType(
             SparkApplication("word-count", word_count, 500, 8_000),
             SparkApplication("top-words", top_words, 200, 3_000),
             SparkApplication("sentiment", sentiment, 500, 8_000),
+            SparkApplication("yahoo-streaming", yahoo_streaming, 500, 8_000),
+            SparkApplication("nexmark-q5", nexmark_q5, 500, 10_000),
+            SparkApplication("nexmark-q11", nexmark_q11, 500, 8_000),
+            SparkApplication("debs-routes", debs_routes, 20, 300),
+            SparkApplication("frequent-patterns", frequent_patterns, 50, 600),
+            SparkApplication("fission-1", fission_1, 50, 800),
+            SparkApplication("fission-2", fission_2, 50, 800),
+            SparkApplication("fission-3", fission_3, 50, 800),
             SparkApplication("synthetic", synthetic, 200, 2_000),
         )
     }

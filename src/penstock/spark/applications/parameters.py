@@ -1,5 +1,6 @@
 """The parameters of an application as they are written on the command line, read with their types."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
@@ -31,4 +32,12 @@ def positive(text: str) -> int:
     number = int(text)
     if number < 1:
         raise UsageError(f"{number} is too small here; it must be at least 1.")
+    return number
+
+
+def not_negative(text: str) -> float:
+    """A number of at least 0."""
+    number = float(text)
+    if not 0 <= number < math.inf:
+        raise UsageError(f"{text} makes no sense here; it must be 0 or more.")
     return number

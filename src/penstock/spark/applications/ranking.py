@@ -1,49 +1,101 @@
-"""The most frequent words of every window, kept in state by a Python processor."""
+"""What is most frequent in every window, kept in state by a Python processor."""
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues, ValueState
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_BUCKETS = 16
+_TABLES = 4
 
 Counted: TypeAlias = tuple[str, int]
 Rankings: TypeAlias = Mapping[int, list[Counted]]
 """A ranking for every window; windows are numbers that grow with time."""
 
 
-def ranked(known: Iterable[Counted], updates: Iterable[Counted], k: int) -> list[Counted]:
-    """The `k` words with the highest counts, of which each word has only its highest; equals are in order of the word.
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What is ranked: the first `k` of the column `item`, in windows of `window_s` that begin every `slide_s`.
 
-    Counts only grow, so a word that was passed over comes back with the update that makes it one of the first.
+    Events may be `lateness_s` late.
+    """
+
+    item: str
+    k: int
+    window_s: int
+    slide_s: int
+    lateness_s: int
+
+    @property
+    def windows(self) -> int:
+        """How many windows are remembered: as many as may still change, and one more for what is on its way."""
+        return 2 + math.ceil((self.window_s - self.slide_s + self.lateness_s) / self.slide_s)
+
+
+def rank_buckets(counts: "DataFrame", ranking: Ranking) -> "DataFrame":
+    """The first of every window in each `bucket` of items, whenever they change.
+
+    `counts` must have a `window_start`, the item and its `count`; what comes out has these, the bucket and a `place`.
+    """
+    bucket = f"pmod(xxhash64({ranking.item}), {_BUCKETS})"
+    return _rank(counts.selectExpr(f"{bucket} AS bucket", "*"), "bucket", ranking)
+
+
+def rank_windows(rankings: "DataFrame", ranking: Ranking) -> "DataFrame":
+    """The first of every window, whenever they change; windows take turns at the tables by which state is divided."""
+    table = f"pmod(unix_seconds(window_start) div {ranking.slide_s}, {_TABLES})"
+    return _rank(rankings.selectExpr(f"{table} AS table", "window_start", ranking.item, "count"), "table", ranking)
+
+
+def _rank(counts: "DataFrame", key: str, ranking: Ranking) -> "DataFrame":
+    processor = TopCounted(ranking.k, ranking.windows, key)
+    schema = f"{key} bigint, window bigint, place int, item string, count bigint"
+    # Times go through Python as plain numbers, which have no time zone to get wrong.
+    numbered = counts.selectExpr(key, "unix_micros(window_start) AS window", f"{ranking.item} AS item", "count")
+    rankings = numbered.groupBy(key).transformWithState(processor, schema, "Update", "None")
+    named = f"item AS {ranking.item}"
+    return rankings.selectExpr(key, "timestamp_micros(window) AS window_start", "place", named, "count")
+
+
+def ranked(known: Iterable[Counted], updates: Iterable[Counted], k: int) -> list[Counted]:
+    """The `k` items with the highest counts, of which each item has only its highest; equals are in order of the item.
+
+    Counts only grow, so an item that was passed over comes back with the update that makes it one of the first.
     """
     best: dict[str, int] = {}
-    for word, count in (*known, *updates):
-        best[word] = max(count, best.get(word, 0))
+    for item, count in (*known, *updates):
+        best[item] = max(count, best.get(item, 0))
     return sorted(best.items(), key=lambda counted: (-counted[1], counted[0]))[:k]
 
 
 def updated(
     rankings: Rankings, updates: Iterable[tuple[int, str, int]], k: int, windows: int
 ) -> dict[int, list[Counted]]:
-    """The rankings that change through `updates` (window, word, count).
+    """The rankings that change through `updates` (window, item, count).
 
     Of `rankings` at most `windows` are remembered; what comes for a window that was forgotten is left out.
     """
     taken: dict[int, list[Counted]] = defaultdict(list)
     oldest = min(rankings) if len(rankings) >= windows else None
-    for window, word, count in updates:
+    for window, item, count in updates:
         if oldest is None or window >= oldest:
-            taken[window].append((word, count))
+            taken[window].append((item, count))
     fresh = {window: ranked(rankings.get(window, ()), counted, k) for window, counted in taken.items()}
     return {window: ranking for window, ranking in fresh.items() if ranking != rankings.get(window)}
 
 
-class TopWords(StatefulProcessor):
-    """The `k` most frequent words of the last `windows` windows of every key; a ranking that changes is emitted.
+class TopCounted(StatefulProcessor):
+    """The `k` most frequent items of the last `windows` windows of every key; a ranking that changes is emitted.
 
-    Rows must have a `window`, a `word` and a `count`; those emitted have these, the `key` and a `place`.
+    Rows must have a `window`, an `item` and a `count`; those emitted have these, the `key` and a `place`.
     """
 
     def __init__(self, k: int, windows: int, key: str) -> None:
@@ -58,19 +110,19 @@ class TopWords(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         """Take the counts of one batch for one key."""
         rankings = self._read()
-        updates = ((row["window"], row["word"], row["count"]) for row in rows)
+        updates = ((row["window"], row["item"], row["count"]) for row in rows)
         changed = updated(rankings, updates, self._k, self._windows)
         if not changed:
             return
         newest = sorted((rankings | changed).items())[-self._windows :]
         self._kept.update((json.dumps(newest),))
         for window, ranking in changed.items():
-            for place, (word, count) in enumerate(ranking, start=1):
-                yield Row(**{self._key: key[0]}, window=window, place=place, word=word, count=count)
+            for place, (item, count) in enumerate(ranking, start=1):
+                yield Row(**{self._key: key[0]}, window=window, place=place, item=item, count=count)
 
     def close(self) -> None:
         """Nothing is open."""
 
     def _read(self) -> dict[int, list[Counted]]:
         (text,) = self._kept.get() or ("[]",)
-        return {window: [(word, count) for word, count in ranking] for window, ranking in json.loads(text)}
+        return {window: [(item, count) for item, count in ranking] for window, ranking in json.loads(text)}

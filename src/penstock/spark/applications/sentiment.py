@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from penstock.spark.applications.lexicon import SUFFIX, mood, score
 from penstock.spark.applications.parameters import check_known, positive, read
+from penstock.spark.applications.waiting import service_s, wait_for
 from penstock.spark.applications.word_count import WORD_BREAK
 from penstock.spark.pipeline import Pipeline
 
@@ -19,13 +20,17 @@ _NOISE = r"(https?://\S+)|(@\w+)|['\u2019]"
 
 
 def sentiment(parameters: Mapping[str, str]) -> Pipeline:
-    """Mood of a stream of tweets, after ELYSIUM T2. Parameters: window_s, max, sink.
+    """Mood of a stream of tweets, after ELYSIUM T2. Parameters: window_s, service_ms, max, sink.
 
     Positive and negative words are weighed in one operator, `score`, because negation turns one into the other; its
-    two halves and their join in the Storm topology are one here.
+    two halves and their join in the Storm topology are one here. With `service_ms` it takes that long for every tweet.
     """
-    check_known("sentiment", parameters, ("window_s", "max", "sink"))
+    check_known("sentiment", parameters, ("window_s", "service_ms", "max", "sink"))
+    service = service_s(parameters)
     window_s, most = read(parameters, "window_s", positive, 60), read(parameters, "max", positive, 4)
+
+    def weigh(texts: "DataFrame") -> "DataFrame":
+        return score_texts(wait_for(texts, service))
 
     def count(scored: "DataFrame") -> "DataFrame":
         return count_moods(scored, window_s)
@@ -35,7 +40,7 @@ def sentiment(parameters: Mapping[str, str]) -> Pipeline:
     pipeline.source("source", load="text")
     pipeline.operator("text-filter", after="source", parallelism=bounds)(clean)
     pipeline.operator("stemmer", after="text-filter", parallelism=bounds)(stem_words)
-    pipeline.operator("score", after="stemmer", parallelism=bounds)(score_texts)
+    pipeline.operator("score", after="stemmer", parallelism=bounds)(weigh)
     pipeline.operator(
         "count", after="score", key=("window", "sentiment"), stateful=True, parallelism=(1, min(most, 3))
     )(count)

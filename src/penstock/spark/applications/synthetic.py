@@ -1,12 +1,9 @@
 """Applications that cost exactly what they are told to: operators that wait instead of computing.
 
-A waiting operator keeps its slot busy for its service time per row but needs no processor, so that scaling can be seen
-on a machine with fewer cores than the cluster has slots. What it emits depends on the rows alone: the same
-events give the same results in whatever batches they come.
+What they emit depends on the rows alone: the same events give the same results in whatever batches they come.
 """
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -14,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import InvalidModel, UsageError
 from penstock.model import Operator, Role, Topology
 from penstock.spark.applications.parameters import check_known, positive, read
+from penstock.spark.applications.waiting import wait_for
 from penstock.spark.pipeline import Pipeline
 from penstock.workloads import Application, application
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
 _KEYS = 100
@@ -34,7 +31,6 @@ _PARAMETERS = (
     "scale",
     "keys",
 )
-_SCHEMA = "event_id bigint, event_time timestamp, key bigint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +137,7 @@ def _draw(column: str) -> "Column":
 
 def _waiting(stage: Stage, number: int) -> "Callable[[DataFrame], DataFrame]":
     def wait(rows: "DataFrame") -> "DataFrame":
-        return rows.select("event_id", "event_time", "key").mapInArrow(_Wait(stage.service_s), _SCHEMA)
+        return wait_for(rows.select("event_id", "event_time", "key"), stage.service_s)
 
     wait.__name__ = f"wait_{number}"
     return wait
@@ -158,23 +154,9 @@ def _counting(stage: Stage, keys: int) -> "Callable[[DataFrame], DataFrame]":
         totals = counted.agg(
             F.max("event_id").alias("event_id"), F.max("event_time").alias("event_time"), F.count("*").alias("count")
         ).select("event_id", "event_time", "key", "count")
-        if stage.service_s == 0:
-            return totals
-        return totals.mapInArrow(_Wait(stage.service_s), f"{_SCHEMA}, count bigint")
+        return wait_for(totals, stage.service_s)
 
     return count
-
-
-@dataclass(frozen=True)
-class _Wait:
-    """Lets rows pass after their service time."""
-
-    service_s: float
-
-    def __call__(self, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        for batch in batches:
-            time.sleep(batch.num_rows * self.service_s)
-            yield batch
 
 
 def _stage(of: Application, operator: Operator, scale: float) -> Stage:

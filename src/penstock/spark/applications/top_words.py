@@ -1,50 +1,54 @@
 """Rolling Top-K Words, the application T1 of ELYSIUM: the most frequent words of every minute of a stream of tweets."""
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from penstock.spark import phrases
 from penstock.spark.applications.parameters import check_known, positive, read
+from penstock.spark.applications.waiting import service_s, wait_for
 from penstock.spark.applications.word_count import split_words
 from penstock.spark.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_BUCKETS = 16
-_TABLES = 4
 _LATENESS_S = 30
 
 
 def top_words(parameters: Mapping[str, str]) -> Pipeline:
-    """Most frequent words of a stream of tweets (ELYSIUM T1). Parameters: k, window_s, max, sink.
+    """Most frequent words of a stream of tweets (ELYSIUM T1). Parameters: k, window_s, service_ms, max, sink.
 
     As in the original every stage from the counter on keeps state. Words are counted per window; the intermediate
     ranker finds the first `k` of every bucket of words, the total ranker the first `k` of all (it is divided by
     windows, which take turns at its tables). What they emit is a ranking as it is now, whenever it changes; the last
-    one of a window is final.
+    one of a window is final. With `service_ms` the splitter takes that long for every tweet.
     """
-    check_known("top-words", parameters, ("k", "window_s", "max", "sink"))
+    check_known("top-words", parameters, ("k", "window_s", "service_ms", "max", "sink"))
+    service = service_s(parameters)
     k, window_s, most = (
         read(parameters, name, positive, default) for name, default in (("k", 10), ("window_s", 60), ("max", 4))
     )
+
+    def splitter(tweets: "DataFrame") -> "DataFrame":
+        return split_words(wait_for(tweets, service))
 
     def counter(words: "DataFrame") -> "DataFrame":
         return count_per_window(words, window_s)
 
     def intermediate_ranker(counts: "DataFrame") -> "DataFrame":
-        bucket = f"pmod(xxhash64(word), {_BUCKETS})"
-        return rank(counts.selectExpr(f"{bucket} AS bucket", "*"), "bucket", k, window_s)
+        from penstock.spark.applications.ranking import Ranking, rank_buckets
+
+        return rank_buckets(counts, Ranking("word", k, window_s, window_s, _LATENESS_S))
 
     def total_ranker(rankings: "DataFrame") -> "DataFrame":
-        table = f"pmod(unix_seconds(window_start) div {window_s}, {_TABLES})"
-        return rank(rankings.selectExpr(f"{table} AS table", "window_start", "word", "count"), "table", k, window_s)
+        from penstock.spark.applications.ranking import Ranking, rank_windows
+
+        return rank_windows(rankings, Ranking("word", k, window_s, window_s, _LATENESS_S))
 
     pipeline = Pipeline("top-words")
     bounds = (1, most)
     pipeline.source("source", load="text")
-    pipeline.operator("splitter", after="source", parallelism=bounds)(split_words)
+    pipeline.operator("splitter", after="source", parallelism=bounds)(splitter)
     pipeline.operator("stop-word-filter", after="splitter", parallelism=bounds)(drop_stop_words)
     for name, after, key, function in (
         ("counter", "stop-word-filter", ("window", "word"), counter),
@@ -75,16 +79,3 @@ def count_per_window(words: "DataFrame", window_s: int) -> "DataFrame":
     window = F.window("event_time", f"{window_s} seconds")
     counted = words.withWatermark("event_time", f"{_LATENESS_S} seconds").groupBy(window, "word").count()
     return counted.select(F.col("window.start").alias("window_start"), "word", "count")
-
-
-def rank(counts: "DataFrame", key: str, k: int, window_s: int) -> "DataFrame":
-    """The first `k` words of every window for each `key`, whenever they change."""
-    from penstock.spark.applications.ranking import TopWords
-
-    # As many windows as may still change, and one more for what is on its way.
-    processor = TopWords(k, 2 + math.ceil(_LATENESS_S / window_s), key)
-    schema = f"{key} bigint, window bigint, place int, word string, count bigint"
-    # Times go through Python as plain numbers, which have no time zone to get wrong.
-    numbered = counts.selectExpr(key, "unix_micros(window_start) AS window", "word", "count")
-    rankings = numbered.groupBy(key).transformWithState(processor, schema, "Update", "None")
-    return rankings.selectExpr(key, "timestamp_micros(window) AS window_start", "place", "word", "count")

@@ -1,0 +1,28 @@
+"""Where a run begins."""
+
+from penstock.model import Cluster
+from penstock.service.requests import RunRequest
+from penstock.workloads import application
+
+TOPOLOGIES = {"top-words": application("top-words").topology}
+CLUSTER = Cluster.homogeneous(4, 4)
+
+
+def request(policy: str, initial: str) -> RunRequest:
+    return RunRequest("top-words", policy, "sine", 60.0, live=True, initial=initial)
+
+
+def test_a_run_begins_with_the_most_or_the_least() -> None:
+    most = request("ds2", "largest").start(TOPOLOGIES, CLUSTER)
+    least = request("ds2", "smallest").start(TOPOLOGIES, CLUSTER)
+
+    assert most.workers == 4 > least.workers
+    assert set(least.parallelism["top-words"].values()) == {1}
+    assert max(most.parallelism["top-words"].values()) > 1
+
+
+def test_spark_gets_the_most_partitions_on_the_fewest_executors() -> None:
+    start = request("spark-dynamic-allocation", "smallest").start(TOPOLOGIES, CLUSTER)
+
+    assert start.workers == request("ds2", "smallest").start(TOPOLOGIES, CLUSTER).workers
+    assert start.parallelism == request("ds2", "largest").start(TOPOLOGIES, CLUSTER).parallelism
