@@ -92,7 +92,7 @@ class TestAlgorithm1:
     ) -> None:
         fused = pipeline((400.0, 400.0, rate_per_s), max_parallelism=16, fused=True)
         *others, last = fused.topology.operators
-        topology = replace(fused.topology, operators=(*others, replace(last, stateful=True, key=("k",))))
+        topology = replace(fused.topology, operators=(*others, replace(last, stateful=True, key="k")))
         view = seen(200.0, configured(1, 1, 1, workers=1), replace(fused, topology=topology))
         assert target(decide(Elysium(), view)).parallelism["pipeline"]["s2"] == with_state
         assert target(decide(Elysium(), view)).parallelism["pipeline"]["s0"] > 1
