@@ -71,6 +71,9 @@ class Edrp:
 
     Where workers are alike and without delays between them, the number of workers follows from the replicas; on a
     network every replica is placed, and all nodes stay in use. Members of a fused segment are deployed as one.
+
+    Equal views give equal decisions as long as the solver proves its answer within `time_limit_s`; what it has found
+    by then may differ from run to run.
     """
 
     response_weight: float = 0.3

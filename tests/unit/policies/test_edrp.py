@@ -212,3 +212,14 @@ def test_without_a_known_deployment_downtime_does_not_count() -> None:
     problem = deployment.problem(Wishes((0.3, 0.3, 0.4), 200.0, 10.0, 60.0), Costs(0.25, 4.0, 1e6), bounded=True)
     assert problem.weights.downtime == 0
     assert problem.weights.response_time == pytest.approx(0.5)
+
+
+def test_equal_views_of_a_network_give_equal_decisions() -> None:
+    app = far_and_near()
+    world, _ = run(app, Constant(90.0), Edrp(), 60.0)
+    topologies = {app.name: app.topology}
+    seen = world.observe()
+    asked = Configuration(world.requested().parallelism, 5)
+    now = View(70.0, topologies, app.cluster, Objectives(0.2), asked, asked, None, (seen,))
+    decisions = [Edrp().decide(now, EdrpMemory()) for _ in range(5)]
+    assert all(decision == decisions[0] for decision in decisions)

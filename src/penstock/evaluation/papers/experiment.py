@@ -21,7 +21,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """The experiment behind one table or figure: `run(quick)` gives its rows; quick ones take less than 30 s."""
+    """The experiment behind one table or figure: `run(quick)` gives its rows; quick: in under two CPU minutes."""
 
     name: str
     summary: str
