@@ -1,6 +1,6 @@
 """What the pipeline layer costs: the fused word count against the same job written by hand in plain PySpark.
 
-Usage: python -m benchmarks.live.overhead [--pairs 6] [--events 200000] [--observe 60] [--latency 40]
+Usage: python -m benchmarks.live.overhead [--pairs 6] [--kinds plain,fused] [--events 200000] [--observe 60] [--latency 40]
 
 The jobs take turns in one session over the same bounded load. Beside wall time, which other users of the machine
 disturb, the processor time of the driver's JVM and all its Python workers is compared. `plain` has the same exchange
@@ -13,7 +13,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,13 +86,14 @@ class Job:
         RunningPipeline(self.spark, pipeline, execution, self.folder / name, parallelism, options).run_to_end()
 
 
-def throughput(job: Job, pairs: int) -> dict[str, Any]:
-    kinds: Mapping[str, Callable[[str], None]] = {
+def throughput(job: Job, pairs: int, chosen: Sequence[str]) -> dict[str, Any]:
+    every: Mapping[str, Callable[[str], None]] = {
         "plain": lambda name: job.plain(name, exchange=True),
         "fused": lambda name: job.pipeline(name, "fused"),
         "chained": lambda name: job.plain(name, exchange=False),
         "pipelined": lambda name: job.pipeline(name, "pipelined"),
     }
+    kinds = {kind: every[kind] for kind in chosen}
     wall: dict[str, list[float]] = {kind: [] for kind in kinds}
     cpu: dict[str, list[float]] = {kind: [] for kind in kinds}
     for turn in range(pairs + 1):
@@ -111,6 +112,7 @@ def throughput(job: Job, pairs: int) -> dict[str, Any]:
         **{
             f"{kind}_over_{base}": {"throughput": _ratios(wall, base, kind), "per_cpu": _ratios(cpu, base, kind)}
             for kind, base in (("fused", "plain"), ("fused", "chained"), ("pipelined", "plain"))
+            if {kind, base} <= set(kinds)
         },
     }
 
@@ -201,6 +203,7 @@ def latency(spark: "SparkSession", cluster: Any, folder: Path, seconds: float) -
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=6)
+    parser.add_argument("--kinds", default="plain,fused,chained,pipelined")
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--observe", type=float, default=60.0)
     parser.add_argument("--latency", type=float, default=40.0)
@@ -210,7 +213,8 @@ def main() -> None:
         folder = Path(name)
         spark = start_session(cluster, "overhead", folder / "session", {"spark.sql.shuffle.partitions": str(SLOTS)})
         try:
-            result = throughput(Job(spark, given.events, folder / "jobs"), given.pairs) if given.pairs else {}
+            job, kinds = Job(spark, given.events, folder / "jobs"), given.kinds.split(",")
+            result = throughput(job, given.pairs, kinds) if given.pairs else {}
             keep("overhead", result, given.out)
             if given.observe:
                 result["monitoring"] = monitoring(spark, cluster, folder / "live", given.observe)
