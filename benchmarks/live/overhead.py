@@ -1,12 +1,12 @@
 """What the pipeline layer costs: the fused word count against the same job written by hand in plain PySpark.
 
-Usage: python -m benchmarks.live.overhead [--pairs 6] [--kinds plain,fused] [--events 200000] [--observe 60] [--latency 40]
+Usage: python -m benchmarks.live.overhead [--pairs 6] [--kinds plain,fused] [--observe 60] [--latency 40]
 
 The jobs take turns in one session over the same bounded load. Beside wall time, which other users of the machine
 disturb, the processor time of the driver's JVM and all its Python workers is compared. `plain` has the same exchange
 before the splitting of sentences as the pipeline; `chained` does without, as one would write a job that need not scale.
 Then the cost of monitoring: processor time of the driver with and without an observation every 5 s, in turns. At last
-the latency of one hop: that of the same light load pipelined, with one channel on its way, less that of it fused.
+the latency of one hop: that of the same light load pipelined, less that of it fused, by the channels on its way.
 """
 
 import argparse
@@ -39,6 +39,7 @@ SLOTS = 2
 EPOCH_S = 1_700_000_000.0
 RATE_PER_S = 10_000.0
 PERIOD_S = 5.0
+SETTLE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,7 @@ def latency(spark: "SparkSession", cluster: Any, folder: Path, seconds: float) -
     """End-to-end latency of a light load, fused and pipelined, in turns of `seconds`."""
     start = {"numbers": 1, "check": 2, "count": 2}
     found: dict[str, list[tuple[float, float]]] = {"fused": [], "pipelined": []}
+    hops = 0
     for turn in range(4):
         execution = ("fused", "pipelined")[turn % 2]
         load = SourceLoad(schedule(Constant(300.0)), time.time())
@@ -186,9 +188,10 @@ def latency(spark: "SparkSession", cluster: Any, folder: Path, seconds: float) -
         setup = Setup(counting_pipeline(), execution, place, load, Configuration({"counting": start}, 1), 1)
         with live(setup, spark, cluster) as at_work:
             monitor = at_work.monitor()
-            time.sleep(2 * PERIOD_S)
+            time.sleep(SETTLE_S)
             monitor.observe()
             time.sleep(seconds)
+            hops = max(hops, len(at_work.running.segments) - 1)
             seen = monitor.observe().applications["counting"].latency
             assert seen is not None
             found[execution].append((seen.p50_s, seen.p95_s))
@@ -196,7 +199,8 @@ def latency(spark: "SparkSession", cluster: Any, folder: Path, seconds: float) -
     return {
         **{f"{kind}_p50_s": round(p50_s, 2) for kind, p50_s in middle.items()},
         **{f"{kind}_p95_s": round(statistics.mean(p95 for _, p95 in seen), 2) for kind, seen in found.items()},
-        "per_hop_s": round(middle["pipelined"] - middle["fused"], 2),
+        "hops": hops,
+        "per_hop_s": round((middle["pipelined"] - middle["fused"]) / hops, 2),
     }
 
 
