@@ -140,10 +140,12 @@ def _flows(
     ratios: Mapping[tuple[str, str], float],
 ) -> list[Flow]:
     unit_of = {member.name: unit.name for unit in units for member in unit.members}
+    reached = list(dict.fromkeys(unit_of[name] for name in topology.order))
     rates: dict[tuple[str, str], float] = {}
     for stream in topology.streams:
         ends = unit_of[stream.upstream], unit_of[stream.downstream]
-        if ends[0] != ends[1]:
+        # A stream may leave a segment and come back to it; on a path it counts only forwards.
+        if reached.index(ends[0]) < reached.index(ends[1]):
             rate = (desired[stream.upstream] or 0.0) * ratios.get((stream.upstream, stream.downstream), 0.0)
             rates[ends] = rates.get(ends, 0.0) + rate
     return [Flow(source, target, rate) for (source, target), rate in rates.items()]
