@@ -64,6 +64,9 @@ def run(
     period: Period = 5.0,
     models: Models = None,
     requests: Requests = None,
+    trigger: Annotated[
+        float, typer.Option(help="Least seconds between the starts of two batches; longer ones cost less.")
+    ] = 0.5,
     dry_run: DryRun = False,
     out: Out = Path("runs"),
     as_json: Json = False,
@@ -76,7 +79,20 @@ def run(
     settings = LoopSettings(observe_every_s=period, decide_every_s=period, dry_run=dry_run)
     asked = parse_scale_requests(requests or ())
     request = RunRequest(
-        application, policy, load, duration, seed, execution, True, workers, initial, target, settings, models, asked
+        application,
+        policy,
+        load,
+        duration,
+        seed,
+        execution,
+        True,
+        workers,
+        initial,
+        target,
+        settings,
+        models,
+        asked,
+        trigger,
     )
     _show_one(request, _live(request, out, master), out, as_json)
 
@@ -184,20 +200,22 @@ def demo(
         requests = [RunRequest("top-words", name, "sine", duration or 3600.0, seed=1) for name in ("static", "elysium")]
         _show_many(requests[0], {request.policy: _simulated(request, out) for request in requests}, out, as_json)
         return
-    settings = LoopSettings(observe_every_s=5.0, decide_every_s=5.0, cooldown_s=15.0, settle_s=15.0)
-    policy = "elysium:assessment_period_s=15,window_s=10,drain_s=30"
+    lasts_s = duration or 180.0
     request = RunRequest(
         "top-words:service_ms=4",
-        policy,
-        "sine:low=50,high=500",
-        duration or 180.0,
-        1,
-        "fused",
-        True,
-        4,
-        "smallest",
-        10.0,
-        settings,
+        "elysium:assessment_period_s=15,window_s=10,drain_s=30",
+        f"sine:low=40,high=400,period={lasts_s:g}",
+        lasts_s,
+        execution="fused",
+        live=True,
+        workers=4,
+        initial="smallest",
+        latency_target_s=10.0,
+        # What the first batches take says little about those that follow.
+        settings=LoopSettings(
+            observe_every_s=5.0, decide_every_s=5.0, cooldown_s=15.0, settle_s=15.0, excluded=((0.0, 20.0),)
+        ),
+        trigger_s=2.0,
     )
     _show_one(request, _live(request, out, None), out, as_json)
 

@@ -297,5 +297,5 @@ class _LiveRun:
             return opened(session)
 
         parallelism = self.start.parallelism[pipeline.name]
-        options = RunOptions(open_load=open_load)
+        options = RunOptions(trigger_s=self._request.trigger_s, open_load=open_load)
         return RunningPipeline(spark, pipeline, self._request.execution, folder / pipeline.name, parallelism, options)

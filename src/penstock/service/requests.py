@@ -45,6 +45,7 @@ class RunRequest:
     settings: LoopSettings = field(default_factory=LoopSettings)
     models: Path | None = None
     requests: tuple[ScaleRequest, ...] = ()
+    trigger_s: float = 0.5
 
     def __post_init__(self) -> None:
         if not 0 < self.duration_s < math.inf:
@@ -62,6 +63,8 @@ class RunRequest:
             raise UsageError(f"At least 1 worker is needed, not {self.workers}.")
         if self.latency_target_s is not None and not 0 < self.latency_target_s < math.inf:
             raise UsageError(f"The latency target must be longer than 0 s, not {self.latency_target_s:g}.")
+        if not 0 < self.trigger_s < math.inf:
+            raise UsageError(f"The time between two batches must be longer than 0 s, not {self.trigger_s:g}.")
         if self.seed < 0:
             raise UsageError(f"The seed must be at least 0, not {self.seed}.")
         self._check_requests()

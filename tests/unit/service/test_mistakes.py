@@ -112,3 +112,20 @@ def test_a_mistake_does_not_cost_the_results_of_an_earlier_run(penstock: Penstoc
     before = journal.read_bytes()
     assert penstock(*arguments, "--seed", "0", "--target", "-1").code == 2
     assert journal.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["synthetic", "--trigger", "0"], "The time between two batches must be longer than 0 s, not 0."),
+        (["synthetic", "--trigger", "nan"], "The time between two batches must be longer than 0 s, not nan."),
+        (["synthetic", "--master", "moon"], "'moon' is no master; "),
+        (["synthetic", "--load", "sinus"], "There is no load 'sinus'; did you mean 'sine'?"),
+        (["top-words:service_ms=-1"], "'service_ms=-1' is no service time; "),
+    ],
+)
+def test_mistakes_of_run(penstock: Penstock, arguments: list[str], said: str) -> None:
+    done = penstock("run", *arguments, "--json")
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert "Traceback" not in done.err
