@@ -205,6 +205,20 @@ class TestWhatIsComputed:
         last = {row["key"]: row["count"] for row in rows(tmp_path)}
         assert last == Counter(number % 5 for number in range(0, EVENTS, 2))
 
+    def test_a_rehearsal_rewrites_state_and_changes_no_result(
+        self, spark: "SparkSession", events: Path, tmp_path: Path
+    ) -> None:
+        pipeline = Pipeline("rehearsed")
+        pipeline.source("in", load=reader(events))
+        pipeline.operator("count", after="in", key="key", stateful=True, parallelism=(1, 4))(
+            lambda df: df.groupBy("key").count()
+        )
+        pipeline.sink("out", after="count", format="batches")
+        running = RunningPipeline(spark, pipeline, "fused", tmp_path, {"count": 2})
+        running.rehearse()
+        assert state_partitions(running.segments["count"].checkpoint) == 3
+        assert {row["key"]: row["count"] for row in rows(tmp_path)} == Counter(n % 5 for n in range(EVENTS))
+
     @pytest.mark.parametrize("execution", ["fused", "pipelined"])
     def test_fan_out_and_fan_in(self, spark: "SparkSession", events: Path, tmp_path: Path, execution: str) -> None:
         pipeline = Pipeline("diamond")

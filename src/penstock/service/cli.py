@@ -4,13 +4,15 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from penstock.errors import PenstockError, UsageError
 from penstock.service.learning_commands import profile, tune
+from penstock.service.list_commands import apps, loads, policies, solvers
 from penstock.service.options import Duration, Execution, Json, Load, Out, Seed
+from penstock.service.place_command import place
 from penstock.service.reproduce_command import reproduce
 
 if TYPE_CHECKING:
@@ -77,22 +79,21 @@ def run(
     from penstock.service.scale_requests import parse_scale_requests
 
     settings = LoopSettings(observe_every_s=period, decide_every_s=period, dry_run=dry_run)
-    asked = parse_scale_requests(requests or ())
     request = RunRequest(
         application,
         policy,
         load,
         duration,
-        seed,
-        execution,
-        True,
-        workers,
-        initial,
-        target,
-        settings,
-        models,
-        asked,
-        trigger,
+        seed=seed,
+        execution=execution,
+        live=True,
+        workers=workers,
+        initial=initial,
+        latency_target_s=target,
+        settings=settings,
+        models=models,
+        requests=parse_scale_requests(requests or ()),
+        trigger_s=trigger,
     )
     _show_one(request, _live(request, out, master), out, as_json)
 
@@ -121,9 +122,19 @@ def simulate(
     from penstock.service.scale_requests import parse_scale_requests
 
     settings = LoopSettings(observe_every_s=period, decide_every_s=period, dry_run=dry_run)
-    asked = parse_scale_requests(requests or ())
     request = RunRequest(
-        application, policy, load, duration, seed, execution, False, workers, initial, target, settings, models, asked
+        application,
+        policy,
+        load,
+        duration,
+        seed=seed,
+        execution=execution,
+        workers=workers,
+        initial=initial,
+        latency_target_s=target,
+        settings=settings,
+        models=models,
+        requests=parse_scale_requests(requests or ()),
     )
     _show_one(request, _simulated(request, out), out, as_json)
 
@@ -162,22 +173,20 @@ def compare(
     every_s = (5.0 if live else 10.0) if period is None else period
     settings = LoopSettings(observe_every_s=every_s, decide_every_s=every_s)
     lasts_s = (300.0 if live else 3600.0) if duration is None else duration
-    how = execution or ("fused" if live else "pipelined")
-    start = initial or ("smallest" if live else "largest")
     requests = [
         RunRequest(
             application,
             name,
             load,
             lasts_s,
-            seed,
-            how,
-            live,
-            workers,
-            start,
-            target,
-            settings,
-            models if uses_models(name) else None,
+            seed=seed,
+            execution=execution or ("fused" if live else "pipelined"),
+            live=live,
+            workers=workers,
+            initial=initial or ("smallest" if live else "largest"),
+            latency_target_s=target,
+            settings=settings,
+            models=models if uses_models(name) else None,
         )
         for name in split_policies(policies)
     ]
@@ -196,11 +205,11 @@ def demo(
     from penstock.control import LoopSettings
     from penstock.service.requests import RunRequest
 
+    lasts_s = (3600.0 if simulated else 180.0) if duration is None else duration
     if simulated:
-        requests = [RunRequest("top-words", name, "sine", duration or 3600.0, seed=1) for name in ("static", "elysium")]
+        requests = [RunRequest("top-words", name, "sine", lasts_s, seed=1) for name in ("static", "elysium")]
         _show_many(requests[0], {request.policy: _simulated(request, out) for request in requests}, out, as_json)
         return
-    lasts_s = duration or 180.0
     request = RunRequest(
         "top-words:service_ms=4",
         "elysium:assessment_period_s=15,window_s=10,drain_s=30",
@@ -247,88 +256,8 @@ def doctor(
         raise EnvironmentMissing(missing.detail)
 
 
-@app.command()
-def apps(as_json: Json = False) -> None:
-    """List the applications and the range of their load per second: simulated, and on Spark with two cores."""
-    from penstock.service.application_list import application_rows, in_brief
-
-    rows = application_rows()
-    _show_list(rows if as_json else in_brief(rows), ("name", "simulated", "spark", "summary"), as_json)
-
-
-@app.command()
-def policies(as_json: Json = False) -> None:
-    """List the policies with their parameters."""
-    from penstock.policies import POLICIES
-
-    rows = [
-        {
-            "name": name,
-            "summary": info.summary,
-            "parameters": {key: str(value) for key, value in info.parameters.items()},
-        }
-        for name, info in POLICIES.items()
-    ]
-    _show_described(rows, as_json)
-
-
-@app.command()
-def loads(as_json: Json = False) -> None:
-    """List the load curves with their parameters."""
-    from penstock.workloads import LOAD_INFOS
-
-    rows = [
-        {"name": info.name, "summary": info.summary, "parameters": dict(info.parameters)}
-        for info in LOAD_INFOS.values()
-    ]
-    _show_described(rows, as_json)
-
-
-for command in (profile, tune, reproduce):
+for command in (apps, policies, loads, solvers, profile, tune, reproduce, place):
     app.command()(command)
-
-
-@app.command()
-def place(
-    file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="Problem file (JSON), or '-' for standard input.")
-    ] = None,
-    solver: Annotated[str, typer.Option(help="Solver (see 'penstock solvers').")] = "exact",
-    time_limit: Annotated[float, typer.Option(help="Seconds that the solver may take.")] = 60.0,
-    seed: Annotated[int, typer.Option(help="Decides what a solver leaves to chance.")] = 0,
-    plot: Annotated[Path | None, typer.Option(help="Draw the placement into this .png, .svg or .pdf file.")] = None,
-    example: Annotated[
-        str | None, typer.Option(help="Print an example problem file: debs2015 or debs2015-change.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Say where operators should run and with how many replicas, given a problem file."""
-    from penstock.service import place as placing
-    from penstock.service import show
-
-    if example is not None:
-        show.print_json(placing.example_document(example))
-        return
-    problem = placing.problem_at(file)
-    result = placing.place(problem, solver, time_limit, seed, show.say)
-    if as_json:
-        show.print_json(placing.as_json(result))
-    else:
-        show.out.print(placing.verdict(result), markup=False)
-        if result.placement is not None:
-            show.print_table(("operator", "nodes"), placing.placement_rows(result))
-            show.print_table(("metric", "value", "weight", "range"), placing.metric_rows(problem, result))
-    if plot is not None:
-        placing.draw(problem, result, plot)
-        show.say(f"Picture: {plot}")
-
-
-@app.command()
-def solvers(as_json: Json = False) -> None:
-    """List the solvers of placement problems and what they can deal with."""
-    from penstock.service.place import solver_rows
-
-    _show_list(solver_rows(), ("name", "replication", "current_deployment", "summary"), as_json)
 
 
 def _simulated(request: "RunRequest", out: Path) -> "list[Entry]":
@@ -371,29 +300,6 @@ def _show_many(
         title = f"{request.application} under {request.load} for {request.duration_s:g} s"
         show.out.print(Scoreboard.of(measures).table(title))
     show.say(f"Report: {report}")
-
-
-def _show_list(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool) -> None:
-    from penstock.service import show
-
-    if as_json:
-        show.print_json(rows)
-        return
-    show.print_table(columns, [[_cell(row[column]) for column in columns] for row in rows])
-
-
-def _show_described(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
-    """Names with a line about each and, below it, the parameters."""
-    from penstock.service import show
-
-    if as_json:
-        show.print_json(rows)
-    else:
-        show.print_described([(row["name"], row["summary"], row["parameters"]) for row in rows])
-
-
-def _cell(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def main() -> None:

@@ -175,14 +175,6 @@ class _Recorded:
         return observation
 
 
-def _rewrite_state(pipeline: RunningPipeline) -> None:
-    """Spread the state of a stopped pipeline over more partitions: the first time takes several times as long."""
-    for segment in pipeline.segments.values():
-        partitions = segment.plan.state_number(segment.parallelism)
-        if partitions is not None:
-            segment.repartition_state(partitions + 1)
-
-
 class _LiveRun:
     """One live run, from the first query to the last entry."""
 
@@ -223,10 +215,7 @@ class _LiveRun:
                 say(f"Warming up {pipeline.name} ...")
                 sources = [source.name for source in pipeline.graph().sources]
                 past = SourceLoad(schedule, time.time() - 60.0, _WARM_UP_S)
-                warm = self._running(spark, pipeline, dict.fromkeys(sources, past), folder)
-                warm.run_to_end()
-                _rewrite_state(warm)
-                warm.run_to_end()
+                self._running(spark, pipeline, dict.fromkeys(sources, past), folder).rehearse()
         shutil.rmtree(folder, ignore_errors=True)
 
     def control(self, spark: "SparkSession", watcher: Watcher) -> None:
