@@ -5,7 +5,7 @@ change than was asked for, or `Held` with a reason, which ends the round without
 
 1. `bounds`           clips every operator to its own least and greatest parallelism;
 2. `quota`            clips the workers to the pool and the user's quota;
-3. `block`            holds a change that was tried a while ago and made things worse;
+3. `block`            holds a change that was tried a while ago under such a load and made things worse;
 4. `cool-down`        holds every change that follows an action too soon;
 5. `excluded period`  holds every change in a period in which nothing may change;
 6. `dry run`          holds every change;
@@ -13,11 +13,14 @@ change than was asked for, or `Held` with a reason, which ends the round without
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from penstock.control.settings import LoopSettings
 from penstock.model import Change, Cluster, Configuration, Objectives, ParallelismChange, Topology, WorkersChange, diff
+
+ANOTHER_LOAD = 0.25
+"""A load that has changed by more than this share is another one: what was bad under the old may be good under it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +32,18 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """Changes that made things worse and must not be repeated before `until_s`."""
+    """Changes that made things worse under `loads_per_s` and must not be repeated under them before `until_s`."""
 
     changes: tuple[Change, ...]
     until_s: float
+    loads_per_s: Mapping[str, float] = field(default_factory=dict)
+
+    def holds(self, now_s: float, loads_per_s: Mapping[str, float]) -> bool:
+        """Whether the time is not over and the load of no application has become another one."""
+        common = self.loads_per_s.keys() & loads_per_s.keys()
+        return now_s < self.until_s and all(
+            abs(loads_per_s[name] - self.loads_per_s[name]) <= ANOTHER_LOAD * self.loads_per_s[name] for name in common
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,7 @@ class Situation:
     last_action_s: float | None = None
     needs: tuple[tuple[float, Configuration], ...] = ()
     blocked: tuple[Blocked, ...] = ()
+    loads_per_s: Mapping[str, float] = field(default_factory=dict)
 
 
 Guard: TypeAlias = Callable[[Configuration, Situation], Configuration | Held]
@@ -74,9 +86,9 @@ def quota(target: Configuration, situation: Situation) -> Configuration | Held:
 
 
 def block(target: Configuration, situation: Situation) -> Configuration | Held:
-    """Hold what repeats a change that made things worse."""
+    """Hold what repeats a change that made things worse, as long as the load is about the same."""
     for blocked in situation.blocked:
-        if situation.now_s >= blocked.until_s:
+        if not blocked.holds(situation.now_s, situation.loads_per_s):
             continue
         for change in diff(situation.requested, target):
             if any(_repeats(change, earlier) for earlier in blocked.changes):

@@ -9,6 +9,8 @@ from penstock.model import Configuration, Expected, Observation
 
 PATIENCE = 3
 """Settling times after which an application that completes nothing is taken to stand still."""
+EVIDENCE = 2
+"""How many observations after a change it takes to call it worse: one may hold nothing but the end of a long batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ def _judge_one(application: str, trial: Trial, was: Performance | None, now: Per
     if now.throughput_per_s >= (1 - tolerance) * min(promised, now.input_per_s):
         return Verdict("met", f"{rate}, as promised")
     gained = was is None or now.throughput_per_s > (1 + tolerance / 2) * was.throughput_per_s
-    if trial.grew and not gained:
+    risen = was is not None and now.input_per_s > (1 + tolerance) * was.input_per_s
+    if trial.grew and not gained and not risen:
         return Verdict("worse", f"{rate}, no more than before, although {promised:.0f} were promised")
     return Verdict("short", f"{rate}, although {promised:.0f} were promised")

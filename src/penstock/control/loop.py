@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
+from penstock.control.actions import Action
 from penstock.control.entries import Acted, Decided, Ended, Entry, Judged, Observed, Refused, Requested, Started
 from penstock.control.guards import Blocked, Held, Situation, admit, bounds, excluded_periods, quota
 from penstock.control.inspection import inspect
-from penstock.control.judgement import PATIENCE, Trial, judge
+from penstock.control.judgement import EVIDENCE, PATIENCE, Trial, judge
 from penstock.control.ports import Actuator, Clock, Journal, Monitor
 from penstock.control.settings import LoopSettings
 from penstock.errors import ActionFailed, BadObservation, UsageError
@@ -176,7 +177,7 @@ class ControlLoop(Generic[Memory]):
         after = tuple(o for o in self._window if o.at_s - o.window_s >= settled_s - 1e-9) or self._window[-1:]
         patient = now_s + 1e-9 < trial.at_s + PATIENCE * self._settings.settle_s
         verdict = judge(trial, after, self._settings.tolerance, patient)
-        if verdict is None:
+        if verdict is None or (verdict.verdict == "worse" and patient and len(after) < EVIDENCE):
             return False
         self._trial = None
         if verdict.verdict != "worse":
@@ -185,7 +186,7 @@ class ControlLoop(Generic[Memory]):
         self._record(Judged(now_s, "worse", verdict.because, trial.before))
         self._blocked = (
             *(b for b in self._blocked if b.until_s > now_s),
-            Blocked(diff(trial.before, trial.target), now_s + self._settings.block_s),
+            Blocked(diff(trial.before, trial.target), now_s + self._settings.block_s, self._window[-1].loads()),
         )
         self._act(now_s, trial.before)
         return True
@@ -207,11 +208,13 @@ class ControlLoop(Generic[Memory]):
             return
         self._desired = admitted
         self._record(Decided(now_s, decision, admitted))
-        if self._act(now_s, admitted, decision.release) and not decision.on_request:
+        actions = self._act(now_s, admitted, decision.release)
+        if actions is not None and not decision.on_request:
             grew = admitted.workers > requested.workers or (
                 admitted.slots(self._plant.topologies) > requested.slots(self._plant.topologies)
             )
-            self._trial = Trial(now_s, requested, admitted, grew, decision.expected, self._window)
+            done_s = now_s + sum(action.duration_s for action in actions)
+            self._trial = Trial(done_s, requested, admitted, grew, decision.expected, self._window)
 
     def _remember_need(self, now_s: float, target: Configuration, situation: Situation) -> None:
         """Keep what was asked for, within bounds and quota, so that it is not given up too soon."""
@@ -222,16 +225,17 @@ class ControlLoop(Generic[Memory]):
             need = clipped if isinstance(clipped, Configuration) else need
         self._needs = (*((at_s, n) for at_s, n in self._needs if at_s > since_s), (now_s, need))
 
-    def _act(self, now_s: float, target: Configuration, release: tuple[str, ...] = ()) -> bool:
+    def _act(self, now_s: float, target: Configuration, release: tuple[str, ...] = ()) -> tuple[Action, ...] | None:
+        """Carry out a change; None if it failed."""
         self._last_action_s = now_s
         try:
             actions = self.ports.actuator.apply(target, release)
         except ActionFailed as error:
             self._record(Acted(now_s, target, (), str(error)))
-            return False
+            return None
         self._desired = target
         self._record(Acted(now_s, target, actions))
-        return True
+        return actions
 
     def _view(self, now_s: float, requested: Configuration) -> View:
         return View(
@@ -258,6 +262,7 @@ class ControlLoop(Generic[Memory]):
             self._last_action_s,
             self._needs,
             self._blocked,
+            self._window[-1].loads() if self._window else {},
         )
 
     def _record(self, entry: Entry) -> None:

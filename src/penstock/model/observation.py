@@ -93,3 +93,11 @@ class Observation:
             for name, application in self.applications.items()
         }
         return Configuration(parallelism, max(1, len(self.workers)))
+
+    def loads(self) -> dict[str, float]:
+        """The input rate of every application whose rate is known, in source events per second."""
+        return {
+            name: application.input_per_s
+            for name, application in self.applications.items()
+            if application.input_per_s is not None
+        }

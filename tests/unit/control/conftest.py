@@ -66,6 +66,7 @@ class Plain:
         self.written: list[Entry] = []
         self.applied: list[tuple[float, Configuration, tuple[str, ...]]] = []
         self.fails: set[float] = set()
+        self.takes_s = 0.0
         self.sights: Callable[[float, Configuration], Observation | str] = seen
 
     def now_s(self) -> float:
@@ -88,7 +89,7 @@ class Plain:
         if self.now in self.fails:
             raise ActionFailed("the cluster said no")
         self.running = target
-        return (Action("changed", Level.HOT, None, 0.0, 0.0),)
+        return (Action("changed", Level.HOT, None, self.takes_s, 0.0),)
 
     def append(self, entry: Entry) -> None:
         self.written.append(entry)

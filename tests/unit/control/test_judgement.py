@@ -45,6 +45,8 @@ def verdict(configuration: Setting, observation: Sight) -> Callable[..., str | N
         # It took more and gave nothing.
         ((100, 60, 500), (100, 60, 900), 100.0, True, "worse"),
         ((100, 60, 500), (100, 62, 900), 100.0, True, "worse"),
+        # It took more and gave nothing, but the load has risen since: who knows what it would be without.
+        ((100, 60, 500), (130, 60, 900), 100.0, True, "short"),
         # Less than before, with work waiting.
         ((100, 80, 500), (100, 60, 900), None, True, "worse"),
         ((100, 100, 0), (100, 70, 300), None, False, "worse"),

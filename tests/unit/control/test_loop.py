@@ -255,19 +255,43 @@ def test_a_change_that_made_things_worse_is_rolled_back_and_not_repeated(
     make_loop(script).run(700.0)
     judged = of_kind(ports, Judged)
     assert judged[0] == Judged(
-        60.0, "worse", "words completes 50 of 100 events/s, before the change it completed 80", configuration()
+        70.0, "worse", "words completes 50 of 100 events/s, before the change it completed 80", configuration()
     )
     assert [(at_s, t.parallelism["words"]["split"]) for at_s, t, _ in ports.applied] == [
         (30.0, 4),
-        (60.0, 2),
+        (70.0, 2),
         (110.0, 3),
         (700.0, 4),
     ]
     held = {entry.at_s: entry.held_by for entry in of_kind(ports, Decided) if entry.held_by}
     assert held == {
-        100.0: "block: split 2 -> 4 made things worse before and is blocked until 660 s",
-        200.0: "block: split 3 -> 4 made things worse before and is blocked until 660 s",
+        100.0: "block: split 2 -> 4 made things worse before and is blocked until 670 s",
+        200.0: "block: split 3 -> 4 made things worse before and is blocked until 670 s",
     }
+
+
+def test_what_was_worse_may_be_tried_again_under_another_load(
+    make_loop: Callable[..., ControlLoop[Any]], observation: Sight, ports: Any
+) -> None:
+    real = Reality(observation, {2: 80.0, 4: 50.0})
+
+    def sights(at_s: float, running: Configuration) -> Observation:
+        sight = real(at_s, running)
+        risen = replace(sight.applications["words"], input_per_s=150.0)
+        return replace(sight, applications={"words": risen}) if at_s > 150.0 else sight
+
+    ports.sights = sights
+    make_loop(Script({30.0: 4, 120.0: 4, 160.0: 4})).run(170.0)
+    assert [at_s for at_s, _, _ in ports.applied] == [30.0, 70.0, 160.0]
+
+
+def test_a_change_is_judged_from_its_end_on(
+    make_loop: Callable[..., ControlLoop[Any]], observation: Sight, ports: Any
+) -> None:
+    ports.sights = Reality(observation, {2: 80.0, 4: 100.0})
+    ports.takes_s = 25.0
+    make_loop(Script({30.0: 4})).run(200.0)
+    assert [entry.at_s for entry in of_kind(ports, Judged)] == [90.0]
 
 
 def test_a_change_that_is_short_of_its_promise_but_better_stays(
@@ -286,7 +310,7 @@ def test_a_scale_down_that_breaks_things_is_rolled_back(
 ) -> None:
     ports.sights = Reality(observation, {2: 100.0, 1: 50.0})
     make_loop(Script({30.0: 1, 100.0: 1})).run(200.0)
-    assert [(e.at_s, e.verdict, e.back_to) for e in of_kind(ports, Judged)] == [(60.0, "worse", configuration())]
+    assert [(e.at_s, e.verdict, e.back_to) for e in of_kind(ports, Judged)] == [(70.0, "worse", configuration())]
     assert ports.running == configuration()
     assert [e.at_s for e in of_kind(ports, Decided) if (e.held_by or "").startswith("block")] == [100.0]
 
@@ -295,9 +319,9 @@ def test_a_rollback_that_fails_is_written_down_and_survived(
     make_loop: Callable[..., ControlLoop[Any]], configuration: Setting, observation: Sight, ports: Any
 ) -> None:
     ports.sights = Reality(observation, {2: 80.0, 4: 50.0})
-    ports.fails = {60.0}
+    ports.fails = {70.0}
     make_loop(Script({30.0: 4, 120.0: 2})).run(130.0)
-    assert of_kind(ports, Acted)[1] == Acted(60.0, configuration(), (), "the cluster said no")
+    assert of_kind(ports, Acted)[1] == Acted(70.0, configuration(), (), "the cluster said no")
     assert of_kind(ports, Acted)[2].target == configuration()
 
 
