@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.control import ControlLoop, Entry, Monitor, Plant, Ports, Requested, Started, rewound
+from penstock.control import ControlLoop, Entry, Monitor, Observed, Plant, Ports, Requested, Started, rewound
 from penstock.errors import ActionFailed, JournalMismatch, PenstockError, UsageError
 from penstock.model import Cluster, Configuration, Observation
 from penstock.service.requests import RunRequest
@@ -152,6 +152,16 @@ def _check_same(request: RunRequest, entries: Sequence[Entry], folder: Path) -> 
         )
 
 
+def _counted(entries: Sequence[Entry]) -> dict[str, tuple[float, float]]:
+    """The events of every application that were seen to arrive and to be completed."""
+    counted: dict[str, tuple[float, float]] = {}
+    for entry in entries:
+        for name, seen in entry.observation.applications.items() if isinstance(entry, Observed) else ():
+            arrived, completed = counted.get(name, (0.0, 0.0))
+            counted[name] = arrived + (seen.arrived or 0.0), completed + (seen.completed or 0.0)
+    return counted
+
+
 def _curve(pipeline: Pipeline, load: str, duration_s: float) -> Curve:
     """The load, within the range in which the application is interesting where the user gave none."""
     known = SPARK_APPLICATIONS.get(pipeline.name)
@@ -196,6 +206,7 @@ class _LiveRun:
         made = sum(isinstance(entry, Requested) for entry in kept)
         self._planned = request.requests[made:]
         self._policy = request.make_policy(self._topologies)
+        self._counted = _counted(kept)
         self._rewound: ControlLoop[object] | None = rewound(kept, self._policy)[0] if kept else None
         self.start: Configuration = (
             self._rewound.ports.actuator.requested() if self._rewound else request.start(self._topologies, self._pool)
@@ -233,7 +244,7 @@ class _LiveRun:
                 watcher.say(f"Completed after the crash: {action.what}.")
             for pipeline in running:
                 pipeline.start()
-            monitor = SparkMonitor(running, loads, clock, names, actuator.paused_s)
+            monitor = SparkMonitor(running, loads, clock, names, actuator.paused_s, self._counted)
             actuator.state_held = monitor.state_held
             with (
                 SqliteJournal(self._folder / JOURNAL) as journal,

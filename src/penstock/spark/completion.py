@@ -82,10 +82,13 @@ class Completions:
     """Follows an application's events from timetable to sink.
 
     An event is completed when every sink behind its source has committed a batch that holds it, or what became of it.
-    Positions of batches tell this exactly, through channels as well. Counts go on from what the checkpoints hold.
+    Positions of batches tell this exactly, through channels as well. Counts go on from `counted`, the events that were
+    seen to arrive and to be completed before a crash, else from what the checkpoints hold.
     """
 
-    def __init__(self, pipeline: RunningPipeline, loads: Mapping[str, SourceLoad]) -> None:
+    def __init__(
+        self, pipeline: RunningPipeline, loads: Mapping[str, SourceLoad], counted: tuple[float, float] | None = None
+    ) -> None:
         self._sinks = {segment.name: segment for segment in pipeline.segments.values() if segment.plan.sink is not None}
         self._loads = loads
         self._known = all(name in loads for name in pipeline.topology.sources)
@@ -99,6 +102,8 @@ class Completions:
             for source, names in self._paths.items()
         }
         self._due = dict(self._done)
+        held_by_all = float(sum(self._done.values()))
+        self._unseen = tuple(held_by_all - seen for seen in counted or (held_by_all, held_by_all))
         self._arrivals = {(source, name): _Arrivals() for source, names in self._paths.items() for name in names}
         self._reached = {(s, name): held[name].get(s, 0) for s, names in self._paths.items() for name in names}
 
@@ -114,9 +119,10 @@ class Completions:
             return Completed()
         arrived = {source: self._arrived(source, now_s) for source in self._paths}
         late = [self._complete(source) for source in self._paths]
+        (unseen_arrivals, unseen_completions), self._unseen = self._unseen, (0.0, 0.0)
         return Completed(
-            arrived=float(sum(arrived.values())),
-            completed=float(sum(count for count, _ in late)),
+            arrived=unseen_arrivals + sum(arrived.values()),
+            completed=unseen_completions + sum(count for count, _ in late),
             backlog=float(sum(max(0, self._due[source] - self._done[source]) for source in self._paths)),
             latency=_latency([lateness for _, lateness in late]),
             arrived_at=arrived,

@@ -58,7 +58,8 @@ class SparkMonitor:
     """Observes running pipelines. All calls must come from one thread.
 
     `loads` holds the timetable of each source of each application; without it arrivals, backlog and latency of that
-    application are not known. `paused` is the actuator's `paused_s`. Raises `BadObservation`, with the query's own
+    application are not known. `paused` is the actuator's `paused_s`. `counted` are the events of each application that
+    an earlier monitor of the same run has seen arrive and be completed. Raises `BadObservation`, with the query's own
     message, when a query has died or Spark does not answer.
     """
 
@@ -69,6 +70,7 @@ class SparkMonitor:
         clock: Clock,
         workers: WorkerNames,
         paused: Paused | None = None,
+        counted: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
         now_s = time.time()
         self._clock = clock
@@ -80,7 +82,7 @@ class SparkMonitor:
             pipeline.name: _Application(
                 pipeline,
                 {name: SegmentWatch(s, pipeline.topology, now_s) for name, s in pipeline.segments.items()},
-                Completions(pipeline, loads.get(pipeline.name, {})),
+                Completions(pipeline, loads.get(pipeline.name, {}), (counted or {}).get(pipeline.name)),
                 Backlogs(pipeline),
             )
             for pipeline in pipelines

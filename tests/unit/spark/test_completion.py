@@ -85,6 +85,16 @@ def test_counts_go_on_from_the_checkpoint() -> None:
     assert completions.waiting("load", 19) == 1
 
 
+def test_what_nobody_saw_between_the_last_look_and_a_crash_is_counted_once() -> None:
+    completions = Completions(pipeline({"a": {"load": 15}}), {"load": LOAD}, counted=(16.0, 9.0))
+
+    first = completions.look(EPOCH_S + 2.0, {"a": [batch(4, 1.9, 18)]})
+    second = completions.look(EPOCH_S + 3.0, {"a": [batch(5, 2.9, 27)]})
+
+    assert (first.arrived, first.completed, first.backlog) == (20 - 16, 18 - 9, 2)
+    assert (second.arrived, second.completed, second.backlog) == (10, 9, 3)
+
+
 def test_batches_without_new_events_change_nothing() -> None:
     completions = Completions(pipeline({"a": {}}), {"load": LOAD})
     completions.look(EPOCH_S + 1.0, {"a": [batch(0, 0.5, 5)]})
