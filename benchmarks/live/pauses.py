@@ -71,7 +71,7 @@ def measure(at_work: Live, kind: str, repetitions: int) -> Measured:
     operator, low, high = CHANGES[kind]
     measured = Measured()
     for number in range(repetitions):
-        _settle(at_work, batches=4)
+        settle(at_work, batches=4)
         wanted = {**START, operator: high if number % 2 == 0 else low}
         begin_s = time.time()
         (action,) = at_work.actuator.apply(Configuration({"counting": wanted}, 2), ())
@@ -85,7 +85,7 @@ def measure(at_work: Live, kind: str, repetitions: int) -> Measured:
     return measured
 
 
-def _settle(at_work: Live, batches: int) -> None:
+def settle(at_work: Live, batches: int) -> None:
     """Wait for a few batches, so that every change meets a query at work."""
     segment = at_work.running.segments["count"]
     begin = last_committed(segment.checkpoint) or 0
