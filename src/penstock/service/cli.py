@@ -66,9 +66,7 @@ def run(
     period: Period = 5.0,
     models: Models = None,
     requests: Requests = None,
-    trigger: Annotated[
-        float, typer.Option(help="Least seconds between the starts of two batches; longer ones cost less.")
-    ] = 0.5,
+    trigger: Trigger = 0.5,
     dry_run: DryRun = False,
     out: Out = Path("runs"),
     as_json: Json = False,
@@ -162,6 +160,7 @@ def compare(
     ] = False,
     master: Master = None,
     models: Models = None,
+    trigger: Trigger = 0.5,
     out: Out = Path("runs"),
     as_json: Json = False,
 ) -> None:
@@ -187,6 +186,7 @@ def compare(
             latency_target_s=target,
             settings=settings,
             models=models if uses_models(name) else None,
+            trigger_s=trigger,
         )
         for name in split_policies(policies)
     ]

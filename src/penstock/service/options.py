@@ -17,3 +17,4 @@ Load = Annotated[
 Duration = Annotated[float, typer.Option(help="Length of the run in seconds.")]
 Seed = Annotated[int, typer.Option(help="Decides everything random in a simulation.")]
 Execution = Annotated[str, typer.Option(help="'fused' (operators take turns in one query) or 'pipelined' (one each).")]
+Trigger = Annotated[float, typer.Option(help="Least seconds between the starts of two batches; longer ones cost less.")]
