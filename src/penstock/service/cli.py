@@ -11,7 +11,7 @@ import typer
 from penstock.errors import PenstockError, UsageError
 from penstock.service.learning_commands import profile, tune
 from penstock.service.list_commands import apps, loads, policies, solvers
-from penstock.service.options import Duration, Execution, Json, Load, Out, Seed
+from penstock.service.options import Duration, Execution, Json, Load, Out, Seed, Trigger
 from penstock.service.place_command import place
 from penstock.service.reproduce_command import reproduce
 
