@@ -27,6 +27,8 @@ from penstock.workloads import Application, parse_load
 from penstock.workloads.application import OperatorCost
 
 TRIGGER_S = 0.5
+BATCH_S = 5.0
+"""Live runs bound their batches to what falls due in so many seconds when the load is highest."""
 SMOOTH_S = 20.0
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -87,7 +89,10 @@ def simulated(entries: Sequence[Entry], policy: str, step: Step) -> list[Entry]:
     overhead_s = batch_overhead_s(entries, step.at_s, TRIGGER_S)
     say(f"  {overhead_s:.2f} s of every batch are fixed")
     settings = WorldSettings(
-        pauses=measured_pauses(entries), start_up_s=start_up_s(entries), batch_overhead_s=overhead_s
+        pauses=measured_pauses(entries),
+        start_up_s=start_up_s(entries),
+        batch_overhead_s=overhead_s,
+        batch_limit=BATCH_S * step.high_per_s,
     )
     world = World([(application, curve)], started.cluster, started.initial, settings)
     plant = Plant({application.name: application.topology}, started.cluster, started.objectives)

@@ -177,7 +177,7 @@ def check_rates(bench: Bench) -> None:
     (worker,) = bench.seen[-1].workers.values()
     assert worker.usage is not None
     assert worker.usage > 0
-    assert worker.operators == {"numbers": 1, "twice": 2, "count": 2}
+    assert worker.operators == {"counting/numbers": 1, "counting/twice": 2, "counting/count": 2}
 
 
 def test_events_are_followed_through_channels(pipelined: Bench, eventually: Eventually) -> None:

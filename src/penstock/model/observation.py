@@ -38,7 +38,10 @@ class OperatorObservation:
 
 @dataclass(frozen=True, slots=True)
 class WorkerObservation:
-    """One worker in one window: share of its slots in use, and what it hosts."""
+    """One worker in one window: share of its slots in use, and what it hosts.
+
+    `operators` counts the instances on it by their full name, `application/operator`.
+    """
 
     usage: float | None = None
     instances: int | None = None

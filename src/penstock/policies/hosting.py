@@ -15,23 +15,15 @@ def hosts(view: View) -> dict[str, tuple[Instance, ...]]:
     """What was last seen to run on every worker, as far as that is known."""
     if view.latest is None:
         return {}
-    owners: dict[str, list[str]] = {}
-    for application, topology in view.topologies.items():
-        for operator in topology.names:
-            owners.setdefault(operator, []).append(application)
-    found: dict[str, tuple[Instance, ...]] = {}
-    for worker, seen in view.latest.workers.items():
-        instances: list[Instance] = []
-        for name, count in seen.operators.items():
-            application, slash, operator = name.rpartition("/")
-            own = owners.get(operator, ())
-            # An operator may go by its name alone where no other application has one of that name.
-            if not slash and len(own) == 1:
-                application = own[0]
-            if application in own:
-                instances += [(application, operator)] * count
-        found[worker] = tuple(instances)
-    return found
+    known = {
+        f"{application}/{name}": (application, name)
+        for application, topology in view.topologies.items()
+        for name in topology.names
+    }
+    return {
+        worker: tuple(known[name] for name, count in seen.operators.items() if name in known for _ in range(count))
+        for worker, seen in view.latest.workers.items()
+    }
 
 
 def are_complete(view: View, found: Hosts) -> bool:

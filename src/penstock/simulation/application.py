@@ -56,7 +56,7 @@ class SimulatedApplication:
         for segment in sorted(self.topology.all_segments, key=lambda s: min(order[name] for name in s)):
             names = tuple(sorted(segment, key=order.__getitem__))
             if segment in declared:
-                units.append((names, FusedSegment(self.operators, names, self._settings.batch_overhead_s)))
+                units.append((names, FusedSegment(self.operators, names, self._settings)))
             else:
                 units.append((names, self.operators[names[0]]))
         return units

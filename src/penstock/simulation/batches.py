@@ -1,17 +1,22 @@
 """Fused execution: the operators of a segment take turns in micro-batches."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 from penstock.simulation.cohorts import Cohort
 from penstock.simulation.operators import SimulatedOperator
+from penstock.simulation.settings import WorldSettings
 
 
 class FusedSegment:
-    """A query of several operators. A batch takes all that waits, and is committed as a whole when it ends."""
+    """A query of several operators. A batch takes what waits, and is committed as a whole when it ends."""
 
-    def __init__(self, operators: Mapping[str, SimulatedOperator], order: Sequence[str], overhead_s: float) -> None:
+    def __init__(
+        self, operators: Mapping[str, SimulatedOperator], order: Sequence[str], settings: WorldSettings
+    ) -> None:
         self._operators = {name: operators[name] for name in order}
-        self._overhead_s = overhead_s
+        self._overhead_s = settings.batch_overhead_s
+        self._limit = inf if settings.batch_limit is None else settings.batch_limit
         self._outputs: list[tuple[str, str | None, list[Cohort]]] = []
         self.ends_s: float | None = None
         """When the batch in progress ends."""
@@ -28,9 +33,9 @@ class FusedSegment:
         return sum(cohort[2] for _, _, cohorts in self._outputs for cohort in cohorts)
 
     def start(self, now_s: float, slot_share: float) -> None:
-        """Begin a batch with all that waits, on that share of the slots it wants; nothing happens if nothing waits."""
+        """Begin a batch with what waits, on that share of the slots it wants; nothing happens if nothing waits."""
         inputs = {
-            name: [cohort for lane in operator.lanes for cohort in lane.pop_all()]
+            name: [cohort for lane in operator.lanes for cohort in lane.pop(self._limit / len(operator.lanes))]
             for name, operator in self._operators.items()
         }
         if not any(inputs.values()):

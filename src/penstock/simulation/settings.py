@@ -40,7 +40,7 @@ class WorldSettings:
     right to within a step, and queues to within what arrives in one. `noise` is the relative standard deviation of
     what the monitor reports, `monitor_delay_s` how old it is when it does. `dispatch` is `shortest-queue` (instances
     share one queue) or `hashed` (each has its own, by key). `queue_limit` bounds every operator's
-    queue; what does not fit is lost.
+    queue; what does not fit is lost. A fused batch takes at most `batch_limit` events of every queue, if that is given.
     """
 
     seed: int = 0
@@ -49,6 +49,7 @@ class WorldSettings:
     dispatch: str = "shortest-queue"
     queue_limit: float | None = None
     batch_overhead_s: float = 0.3
+    batch_limit: float | None = None
     start_up_s: float = 4.0
     monitor_delay_s: float = 0.0
     noise: float = 0.0
@@ -64,5 +65,7 @@ class WorldSettings:
             raise InvalidModel("Batch overhead, start-up time, monitor delay and noise must not be negative.")
         if self.queue_limit is not None and self.queue_limit < 0:
             raise InvalidModel("The limit of the queues must not be negative.")
+        if self.batch_limit is not None and self.batch_limit <= 0:
+            raise InvalidModel(f"A batch must be allowed to hold more than {self.batch_limit:g} events.")
         if self.seed < 0:
             raise InvalidModel(f"The seed must not be negative, but it is {self.seed}.")

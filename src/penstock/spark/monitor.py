@@ -40,7 +40,7 @@ class _Application:
 
 @dataclass(frozen=True, slots=True)
 class _Hosted:
-    """What executors host: tasks by operator, and a share of the state."""
+    """What executors host: tasks by application/operator, and a share of the state."""
 
     tasks: dict[str, dict[str, int]] = field(default_factory=dict)
     state_bytes: dict[str, float] = field(default_factory=dict)
@@ -145,7 +145,11 @@ class SparkMonitor:
                 stage = None if work is None else work.last
                 found[operator] = view.operator(operator, self._skew(stage))
                 if stage is not None:
-                    hosted.add(operator, self._reader.tasks_by_executor(stage), found[operator].state_bytes)
+                    hosted.add(
+                        f"{application.pipeline.name}/{operator}",
+                        self._reader.tasks_by_executor(stage),
+                        found[operator].state_bytes,
+                    )
         return found
 
     def _skew(self, stage: StageRecord | None) -> float | None:

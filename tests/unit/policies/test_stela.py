@@ -125,11 +125,6 @@ def test_without_knowing_who_runs_where_the_scheduler_places() -> None:
     assert fewer.target.placement is None
 
 
-def test_operators_may_go_by_their_names_alone_where_that_is_clear() -> None:
-    named = with_hosts(view(), {"w1": dict.fromkeys(APP.topology.names, 1), "w2": dict.fromkeys(APP.topology.names, 1)})
-    assert decided(named).target.placement == decided(view()).target.placement
-
-
 def split_hosts() -> View:
     """Two instances of each operator, every operator on a worker of its own; s1 is congested."""
     hosted = {f"w{i + 1}": {f"pipeline/s{i}": 2} for i in range(4)}

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from penstock.errors import InvalidModel
 from penstock.model import Cluster, Observation
-from penstock.simulation import World
+from penstock.simulation import World, WorldSettings
 from penstock.workloads import Application, OperatorCost
 
 MakeApp = Callable[..., Application]
@@ -113,6 +114,17 @@ def test_a_batch_that_takes_too_long_lets_the_next_one_grow(
     assert backlogs[-1] > backlogs[len(seen) // 2] > backlogs[len(seen) // 6]
     enough = make_world(two(make_app), 500.0, {"a": 3, "b": 3})
     assert (observe(enough, 300.0)[-1].applications["app"].backlog or 0.0) < 2000
+
+
+def test_a_batch_holds_no_more_than_its_limit(make_app: MakeApp, make_world: MakeWorld, observe: Observe) -> None:
+    app = make_app({"a": OperatorCost(20.0)}, fused=True)
+    world = make_world(app, 100.0, batch_overhead_s=0.0, batch_limit=40.0)
+    first, second = observe(world, 6.0, 3.0)
+    # Every batch takes 2 s; the first begins when the first events are there, after a second.
+    assert (first.applications["app"].completed, second.applications["app"].completed) == (40.0, 40.0)
+    assert second.applications["app"].backlog == pytest.approx(520.0)
+    with pytest.raises(InvalidModel, match="must be allowed to hold more than 0 events"):
+        WorldSettings(batch_limit=0.0)
 
 
 def test_a_batch_is_committed_as_a_whole(make_app: MakeApp, make_world: MakeWorld, observe: Observe) -> None:
