@@ -120,9 +120,9 @@ def test_a_batch_holds_no_more_than_its_limit(make_app: MakeApp, make_world: Mak
     app = make_app({"a": OperatorCost(20.0)}, fused=True)
     world = make_world(app, 100.0, batch_overhead_s=0.0, batch_limit=40.0)
     first, second = observe(world, 6.0, 3.0)
-    # Every batch takes 2 s; the first begins when the first events are there, after a second.
-    assert (first.applications["app"].completed, second.applications["app"].completed) == (40.0, 40.0)
-    assert second.applications["app"].backlog == pytest.approx(520.0)
+    # Every batch takes 2 s, so they end at 2, 4 and 6 s.
+    assert (first.applications["app"].completed, second.applications["app"].completed) == (40.0, 80.0)
+    assert second.applications["app"].backlog == pytest.approx(480.0)
     with pytest.raises(InvalidModel, match="must be allowed to hold more than 0 events"):
         WorldSettings(batch_limit=0.0)
 
