@@ -215,18 +215,21 @@ class _LiveRun:
     def warm_up(self, spark: "SparkSession", say: Callable[[str], None]) -> None:
         """Run the built-in applications over a few events, so that what is measured later is not their start.
 
-        A user's pipeline is not run: its sinks may be real ones. Nor is one that stores in a user's database.
+        All slots take part, as far as the operators' bounds allow: an executor, too, is slow the first time. A user's
+        pipeline is not run: its sinks may be real ones. Nor is one that stores in a user's database.
         """
         if self._rewound is not None:
             return
         folder = self._folder / "warm-up"
         schedule = Schedule(Constant(100.0))
+        slots = self.start.workers * self._cluster.slots_per_executor
         for pipeline in self._pipelines:
             if pipeline.name in SPARK_APPLICATIONS and not any(map(is_shared, pipeline.graph().sinks)):
                 say(f"Warming up {pipeline.name} ...")
                 sources = [source.name for source in pipeline.graph().sources]
                 past = SourceLoad(schedule, time.time() - 60.0, _WARM_UP_S)
-                self._running(spark, pipeline, dict.fromkeys(sources, past), folder).rehearse()
+                spread = {o.name: o.clip(slots) for o in self._topologies[pipeline.name].operators}
+                self._running(spark, pipeline, dict.fromkeys(sources, past), folder, spread).rehearse()
         shutil.rmtree(folder, ignore_errors=True)
 
     def control(self, spark: "SparkSession", watcher: Watcher) -> None:
@@ -234,7 +237,10 @@ class _LiveRun:
         epoch_s = self._epoch_s()
         loads = {pipeline.name: self._loads(pipeline, epoch_s) for pipeline in self._pipelines}
         folder = self._folder / "pipelines"
-        running = [self._running(spark, pipeline, loads[pipeline.name], folder) for pipeline in self._pipelines]
+        running = [
+            self._running(spark, pipeline, loads[pipeline.name], folder, self.start.parallelism[pipeline.name])
+            for pipeline in self._pipelines
+        ]
         clock = WallClock(epoch_s, watcher.interrupted)
         names = WorkerNames(self._pool)
         intents = IntentLog(self._folder / "intents.jsonl")
@@ -292,7 +298,12 @@ class _LiveRun:
         return {name: SourceLoad(schedule, epoch_s, self._request.duration_s) for name in sources}
 
     def _running(
-        self, spark: "SparkSession", pipeline: Pipeline, loads: Mapping[str, SourceLoad], folder: Path
+        self,
+        spark: "SparkSession",
+        pipeline: Pipeline,
+        loads: Mapping[str, SourceLoad],
+        folder: Path,
+        parallelism: Mapping[str, int],
     ) -> RunningPipeline:
         def open_load(session: "SparkSession", source: "SourceNode", partitions: int) -> "DataFrame":
             load = loads[source.name]
@@ -307,6 +318,5 @@ class _LiveRun:
             )
             return opened(session)
 
-        parallelism = self.start.parallelism[pipeline.name]
         options = RunOptions(trigger_s=self._request.trigger_s, open_load=open_load)
         return RunningPipeline(spark, pipeline, self._request.execution, folder / pipeline.name, parallelism, options)
