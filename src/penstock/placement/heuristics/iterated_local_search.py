@@ -26,12 +26,12 @@ from penstock.placement.result import Answer
 
 _METHOD = "iterated local search"
 
-_PATIENCE = 16
-"""Descents in a row without a better placement after which the search ends."""
+_PATIENCE, _OPERATORS_PER_DESCENT = 3, 10
+"""Descents in a row without a better placement after which the search ends: so many, or more for many operators."""
 
 _MOST_DESCENTS = 200
 
-_CENTRES, _STARTS = 24, 3
+_CENTRES, _STARTS = 4, 2
 """Around how many nodes a first placement is tried, and from how many of these the search starts."""
 
 _WHOLE_NODES, _TO_CHEAPER, _CHEAPER = 0.5, 0.8, 16
@@ -99,7 +99,8 @@ class _Search:
             if self._least > enough:
                 self._visit(start)
         idle = descents = 0
-        while self._least > enough and idle < _PATIENCE and descents < _MOST_DESCENTS and not self._budget.is_over:
+        patience = _patience(self._terrain.instance)
+        while self._least > enough and idle < patience and descents < _MOST_DESCENTS and not self._budget.is_over:
             improved = self._visit(disturbed(self._terrain.instance, self._table, self._current, self._rng))
             idle, descents = 0 if improved else idle + 1, descents + 1
         return self._best
@@ -136,11 +137,15 @@ class _Search:
                 unhelpful, turn = unhelpful + 1, turn + 1
 
 
+def _patience(instance: Instance) -> int:
+    return max(_PATIENCE, instance.operators // _OPERATORS_PER_DESCENT)
+
+
 def _plain(judge: Judge, start: Ints, budget: Budget, rng: np.random.Generator) -> Ints:
     """The same idea with full evaluation, for objectives that do not fall into parts and for starts that do not fit."""
     best = descend(judge, start, budget)
     least, idle = judge.score(best), 0
-    while idle < _PATIENCE and not budget.is_over:
+    while idle < _patience(judge.instance) and not budget.is_over:
         found = descend(judge, disturbed(judge.instance, judge.costs.node, best, rng), budget)
         score, idle = judge.score(found), idle + 1
         if is_better(score, least):
