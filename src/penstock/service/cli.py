@@ -211,9 +211,9 @@ def demo(
         _show_many(requests[0], {request.policy: _simulated(request, out) for request in requests}, out, as_json)
         return
     request = RunRequest(
-        "top-words:service_ms=4",
+        "top-words:service_ms=8",
         "elysium:assessment_period_s=15,window_s=10,drain_s=30",
-        f"sine:low=40,high=400,period={lasts_s:g}",
+        f"sine:low=20,high=200,period={lasts_s:g}",
         lasts_s,
         execution="fused",
         live=True,
