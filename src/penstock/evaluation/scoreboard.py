@@ -10,8 +10,15 @@ from penstock.evaluation.measures import Measures
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
 RULE = "Ranked by fewest seconds over the latency target, then fewest worker-seconds; runs that were cut off come last."
+
+_CAPTION = f"* best of its column. {RULE}"
+_WIDE = 100
+"""From this width on there is room for all measures side by side."""
+_MEASURE, _FIGURE = 20, 18
+"""The width of the names of measures, and of the figures of a run below its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,29 +98,61 @@ class Scoreboard:
         """The JSON of every run's measures, in rank order, with `name` and `rank` after them."""
         return [{**row.measures.as_json(), "name": row.name, "rank": row.rank} for row in self.rows]
 
-    def table(self, title: str | None = None) -> "Table":
-        """The scoreboard for a terminal of 100 columns or more; the best value of a column carries a star."""
+    def tables(self, title: str | None = None, width: int = _WIDE) -> "list[Table]":
+        """The scoreboard for a terminal of that width; the best value of a column carries a star.
+
+        In a narrow terminal the measures are rows, and several tables of a few runs each stand below one another.
+        """
+        if width >= _WIDE and len(self.rows) > 1:
+            return [self._wide(title)]
+        room = max(1, (width - _MEASURE) // _FIGURE)
+        parts = [self.rows[first : first + room] for first in range(0, len(self.rows), room)]
+        tables = [self._narrow(part) for part in parts]
+        tables[0].title = title
+        tables[-1].caption = _CAPTION if len(self.rows) > 1 else None
+        return tables
+
+    def _wide(self, title: str | None) -> "Table":
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(title=title, box=box.SIMPLE_HEAD, caption=f"* best of its column. {RULE}", pad_edge=False)
+        table = Table(title=title, box=box.SIMPLE_HEAD, caption=_CAPTION, pad_edge=False)
         table.caption_justify = "left"
         table.add_column("", justify="right", style="dim")
         table.add_column("policy", overflow="fold", min_width=16)
         for column in COLUMNS:
             table.add_column(_stacked(column.heading), justify="right", no_wrap=True)
-        best = {column.key: self.best(column) for column in COLUMNS}
         for row in self.rows:
-            cells = [
-                Text(f"{column.text(row.measures)}*", style="bold green")
-                if row.name in best[column.key]
-                else Text(f"{column.text(row.measures)} ")
-                for column in COLUMNS
-            ]
-            name = row.name if row.measures.complete else f"{row.name} (cut off)"
-            table.add_row(str(row.rank), Text(name, style="bold" if row.rank == 1 else ""), *cells)
+            name = Text(_name(row), style="bold" if row.rank == 1 else "")
+            table.add_row(str(row.rank), name, *(self._cell(column, row) for column in COLUMNS))
         return table
+
+    def _narrow(self, rows: tuple[Row, ...]) -> "Table":
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption_justify="left")
+        table.add_column("policy")
+        for row in rows:
+            width = _FIGURE - 2 if len(self.rows) > 1 else None
+            heading = f"{row.rank}. {_name(row)}" if len(self.rows) > 1 else _name(row)
+            table.add_column(Text(heading, overflow="fold"), justify="right", overflow="fold", max_width=width)
+        for column in COLUMNS:
+            table.add_row(column.heading, *(self._cell(column, row) for row in rows))
+        return table
+
+    def _cell(self, column: Column, row: Row) -> "Text":
+        from rich.text import Text
+
+        if row.name in self.best(column):
+            return Text(f"{column.text(row.measures)}*", style="bold green")
+        return Text(f"{column.text(row.measures)} ")
+
+
+def _name(row: Row) -> str:
+    return row.name if row.measures.complete else f"{row.name} (cut off)"
 
 
 def rank(runs: Mapping[str, Measures]) -> list[str]:

@@ -298,7 +298,8 @@ def _show_many(
         show.print_json(rows[0] if single else rows)
     else:
         title = f"{request.application} under {request.load} for {request.duration_s:g} s"
-        show.out.print(Scoreboard.of(measures).table(title))
+        for table in Scoreboard.of(measures).tables(title, show.out.width):
+            show.out.print(table)
     show.say(f"Report: {report}")
 
 
