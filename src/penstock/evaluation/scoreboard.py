@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 RULE = "Ranked by fewest seconds over the latency target, then fewest worker-seconds; runs that were cut off come last."
 
-_CAPTION = f"* best of its column. {RULE}"
+_CAPTION = f"* best of all runs. {RULE}"
 _WIDE = 100
 """From this width on there is room for all measures side by side."""
 _MEASURE, _FIGURE = 20, 18
