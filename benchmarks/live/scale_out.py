@@ -1,0 +1,70 @@
+"""What one more executor brings when the user asks for it: Stela against round robin, on three shapes.
+
+Usage: python -m benchmarks.live.scale_out [--shapes star,linear,diamond] [--rate 600] [--service-ms 4]
+
+Runs `penstock run synthetic:shape=...` pipelined, with more load than it can carry, for each shape and strategy. In the
+middle the user asks for two more executors. Printed is the throughput of the 30 s before and of the last 30 s.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.live.testbed import keep, say
+
+from penstock.control import Acted, Entry, Observed
+from penstock.service.runs import JOURNAL
+from penstock.stores import SqliteJournal
+
+STRATEGIES = ("etp", "round-robin")
+DURATION_S = 150.0
+ASKED_S = 60.0
+OVER_S = 30.0
+
+
+def run(shape: str, by: str, rate_per_s: float, service_ms: float, out: Path) -> list[Entry]:
+    """One live run; all entries of its journal."""
+    command = [str(Path(sys.executable).with_name("penstock")), "run"]
+    command += [f"synthetic:shape={shape},operators=2,service_ms={service_ms:g},stateful=no"]
+    command += ["--policy", f"stela:by={by}", "--execution", "pipelined", "--load", f"constant:rate={rate_per_s:g}"]
+    command += ["--duration", f"{DURATION_S:g}", "--request", f"{ASKED_S:g}:out:2", "--workers", "4"]
+    subprocess.run([*command, "--out", str(out)], check=True)
+    (journal,) = out.glob(f"**/{JOURNAL}")
+    with SqliteJournal(journal, create=False) as kept:
+        return list(kept.entries())
+
+
+def completed_per_s(entries: Sequence[Entry], begin_s: float, end_s: float) -> float:
+    """Mean throughput of the windows that lie between two times."""
+    windows = [entry.observation for entry in entries if isinstance(entry, Observed)]
+    seen = [w for w in windows if begin_s <= w.at_s - w.window_s and w.at_s <= end_s]
+    total = sum(a.completed or 0.0 for w in seen for a in w.applications.values())
+    return total / max(1e-9, sum(w.window_s for w in seen))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shapes", default="star,linear,diamond")
+    parser.add_argument("--rate", type=float, default=600.0)
+    parser.add_argument("--service-ms", type=float, default=4.0)
+    parser.add_argument("--out", type=Path, default=Path("runs/benchmarks"))
+    given = parser.parse_args()
+    results: dict[str, Any] = {}
+    for shape in given.shapes.split(","):
+        for by in STRATEGIES:
+            with tempfile.TemporaryDirectory(prefix="scale-out-") as name:
+                entries = run(shape, by, given.rate, given.service_ms, Path(name))
+            before = completed_per_s(entries, ASKED_S - OVER_S, ASKED_S)
+            after = completed_per_s(entries, DURATION_S - OVER_S, DURATION_S)
+            changes = [a.what for entry in entries if isinstance(entry, Acted) for a in entry.actions]
+            results[f"{shape}, {by}"] = {"before": round(before), "after": round(after), "changes": changes}
+            keep("scale_out", results, given.out)
+            say(f"{shape:8} {by:12} {before:.0f} -> {after:.0f} events/s ({'; '.join(changes)})")
+
+
+if __name__ == "__main__":
+    main()
