@@ -8,19 +8,15 @@ what arrives, and for good when the backlog that the step has built up is gone a
 """
 
 import argparse
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.live.testbed import keep, say
+from benchmarks.live.testbed import keep, run_penstock, say
 
 from penstock.control import Acted, Entry, Observed
-from penstock.service.runs import JOURNAL
-from penstock.stores import SqliteJournal
 
 APPLICATION = "synthetic"
 SUSTAINED = 0.95
@@ -47,13 +43,8 @@ class Step:
 
 def run(policy: str, step: Step, out: Path, workers: int = 4) -> list[Entry]:
     """One live run; all entries of its journal."""
-    command = [str(Path(sys.executable).with_name("penstock")), "run", APPLICATION, "--policy", policy]
-    command += ["--load", step.load, "--duration", f"{step.duration_s:g}", "--period", f"{step.period_s:g}"]
-    command += ["--workers", str(workers), "--out", str(out)]
-    subprocess.run(command, check=True)
-    (journal,) = out.glob(f"**/{JOURNAL}")
-    with SqliteJournal(journal, create=False) as kept:
-        return list(kept.entries())
+    arguments = [APPLICATION, "--policy", policy, "--load", step.load, "--duration", f"{step.duration_s:g}"]
+    return run_penstock([*arguments, "--period", f"{step.period_s:g}", "--workers", str(workers)], out)
 
 
 def reaction(entries: Sequence[Entry], step_s: float) -> dict[str, Any]:

@@ -7,18 +7,14 @@ middle the user asks for two more executors. Printed is the throughput of the 30
 """
 
 import argparse
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.live.testbed import keep, say
+from benchmarks.live.testbed import keep, run_penstock, say
 
 from penstock.control import Acted, Entry, Observed
-from penstock.service.runs import JOURNAL
-from penstock.stores import SqliteJournal
 
 STRATEGIES = ("etp", "round-robin")
 DURATION_S = 150.0
@@ -28,14 +24,10 @@ OVER_S = 30.0
 
 def run(shape: str, by: str, rate_per_s: float, service_ms: float, out: Path) -> list[Entry]:
     """One live run; all entries of its journal."""
-    command = [str(Path(sys.executable).with_name("penstock")), "run"]
-    command += [f"synthetic:shape={shape},operators=2,service_ms={service_ms:g},stateful=no"]
-    command += ["--policy", f"stela:by={by}", "--execution", "pipelined", "--load", f"constant:rate={rate_per_s:g}"]
-    command += ["--duration", f"{DURATION_S:g}", "--request", f"{ASKED_S:g}:out:2", "--workers", "4"]
-    subprocess.run([*command, "--out", str(out)], check=True)
-    (journal,) = out.glob(f"**/{JOURNAL}")
-    with SqliteJournal(journal, create=False) as kept:
-        return list(kept.entries())
+    application = f"synthetic:shape={shape},operators=2,service_ms={service_ms:g},stateful=no"
+    arguments = [application, "--policy", f"stela:by={by}", "--execution", "pipelined", "--workers", "4"]
+    arguments += ["--load", f"constant:rate={rate_per_s:g}", "--duration", f"{DURATION_S:g}"]
+    return run_penstock([*arguments, "--request", f"{ASKED_S:g}:out:2"], out)
 
 
 def completed_per_s(entries: Sequence[Entry], begin_s: float, end_s: float) -> float:

@@ -2,15 +2,19 @@
 
 import json
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.control import Entry
 from penstock.errors import ActionFailed
 from penstock.model import Cluster, Configuration
+from penstock.service.runs import JOURNAL
 from penstock.spark import Pipeline, RunningPipeline, RunOptions
 from penstock.spark.actuator import SparkActuator
 from penstock.spark.clock import WallClock
@@ -23,6 +27,7 @@ from penstock.spark.session import start_session, stop_session
 from penstock.spark.source import load_source
 from penstock.spark.supervision import Supervisor
 from penstock.spark.workers import WorkerNames
+from penstock.stores import SqliteJournal
 from penstock.workloads import Schedule
 
 if TYPE_CHECKING:
@@ -137,6 +142,15 @@ def live(setup: Setup, spark: "SparkSession", cluster: SparkCluster) -> Iterator
         yield Live(spark, cluster, running, actuator, supervisor, monitor, clock)
     finally:
         running.stop()
+
+
+def run_penstock(arguments: Sequence[str], out: Path) -> list[Entry]:
+    """`penstock run` with these arguments, in a process of its own; all entries of its journal."""
+    command = [str(Path(sys.executable).with_name("penstock")), "run", *arguments, "--out", str(out)]
+    subprocess.run(command, check=True)
+    (journal,) = out.glob(f"**/{JOURNAL}")
+    with SqliteJournal(journal, create=False) as kept:
+        return list(kept.entries())
 
 
 def wait_until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:
