@@ -1,6 +1,7 @@
 """A run in the terminal while it goes on: load, throughput, backlog, latency, parallelism, workers, last decision."""
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +29,8 @@ _EVENTS = 4
 class RunView:
     """What is known of a run so far, as something rich can draw; fed with the entries of its journal."""
 
-    def __init__(self, title: str, duration_s: float) -> None:
+    def __init__(self, title: str, duration_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._began_s = clock, clock()
         self._title = title
         self._duration_s = duration_s
         self._series: dict[str, deque[float | None]] = {}
@@ -79,7 +81,10 @@ class RunView:
         lately = "\n".join(self._lately) or "waiting for the first decision"
         body = Group(grid, Text(), Text(f"parallelism  {self._parallelism}"), Text(), Text(lately, overflow="fold"))
         left_s = max(0.0, self._duration_s - self._at_s)
-        return Panel(body, title=self._title, subtitle=f"{self._at_s:.0f} s, {left_s:.0f} s to go; Ctrl-C ends it")
+        when = f"{self._at_s:.0f} s, {left_s:.0f} s to go"
+        if not self._series:
+            when = f"starting for {self._clock() - self._began_s:.0f} s, which may take a minute"
+        return Panel(body, title=self._title, subtitle=f"{when}; Ctrl-C ends it")
 
 
 def _done(entry: Acted) -> str:
