@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,6 +15,7 @@ from penstock.spark.checkpoints import state_partitions, unfinished_rewrite
 from penstock.spark.cluster import SparkCluster
 from penstock.spark.compiler import SegmentPlan
 from penstock.spark.intents import Intent, IntentLog, Step
+from penstock.spark.priming import prime_executors
 from penstock.spark.progress import ExecutorRecord
 from penstock.spark.segments import RunningPipeline, RunningSegment
 from penstock.spark.status import StatusReader, batches_of_run
@@ -96,11 +97,12 @@ def choose_victims(
 
 @dataclass(frozen=True, slots=True)
 class ActuatorSettings:
-    """How long the actuator waits: for the first batch after a restart, for executors to come, and for a moment between
-    two batches in which executors can be removed without repeating work."""
+    """How long the actuator waits: for the first batch after a restart, for executors to come and to become warm, and
+    for a moment between two batches in which executors can be removed without repeating work."""
 
     commit_timeout_s: float = 120.0
     executors_timeout_s: float = 30.0
+    priming_timeout_s: float = 10.0
     boundary_timeout_s: float = 5.0
 
 
@@ -184,7 +186,7 @@ class SparkActuator:
                 raise
             raise ActionFailed(f"Spark failed while it was changed: {error}") from error
         self._requested = target
-        return self._with_executors(actions)
+        return tuple(actions)
 
     def recover(self) -> tuple[Action, ...]:
         """Complete what a crash has cut off; call it once, before the pipelines are started.
@@ -219,20 +221,18 @@ class SparkActuator:
     # Executors
 
     def _add_executors(self, change: ExecutorsChange) -> Action:
-        begin_s = self._clock.now_s()
+        """Add executors and wait a while until they are there and warm: what changes next would wait for them anyway.
+
+        Whether they came is for the monitor to say.
+        """
+        begin_s, deadline = self._clock.now_s(), time.monotonic() + self._settings.executors_timeout_s
         internals.set_total_executors(self._spark, change.after)
         self._executors = change.after
-        return Action(str(change), Level.HOT, None, self._clock.now_s() - begin_s, 0.0)
-
-    def _with_executors(self, actions: list[Action]) -> tuple[Action, ...]:
-        """Wait a while for the executors that were added first; whether they came is for the monitor to say."""
-        if not actions or actions[0].application is not None or actions[0].pause_s > 0:
-            return tuple(actions)
-        begin_s, deadline = time.monotonic(), time.monotonic() + self._settings.executors_timeout_s
-        while time.monotonic() < deadline and len(self._present()) < self._executors:
+        while time.monotonic() < deadline and len(self._present()) < change.after:
             time.sleep(5 * _POLL_S)
-        waited_s = time.monotonic() - begin_s + sum(action.duration_s for action in actions[1:])
-        return (replace(actions[0], duration_s=actions[0].duration_s + waited_s), *actions[1:])
+        slots = change.after * self._cluster.slots_per_executor
+        prime_executors(self._spark, slots, self._settings.priming_timeout_s)
+        return Action(str(change), Level.HOT, None, self._clock.now_s() - begin_s, 0.0)
 
     def _remove_executors(self, change: ExecutorsChange, release: Sequence[str]) -> Action:
         """Remove executors, between two batches if there is such a moment; batches held back meanwhile are a pause."""
