@@ -13,6 +13,7 @@ from penstock.errors import ActionFailed
 from penstock.spark import internals
 from penstock.spark.checkpoints import is_clean, last_committed, last_offset, state_partitions, unfinished_rewrite
 from penstock.spark.markers import Side, mark, marks_in
+from penstock.spark.priming import prime_executors
 from penstock.spark.status import StatusReader, batches_of_run, reports_after
 
 if TYPE_CHECKING:
@@ -279,3 +280,9 @@ def test_the_status_store_knows_stages_and_their_plans(
     assert second.read_rows / second.tasks <= heaviest.read_rows <= second.read_rows
     assert reader.tasks_by_executor(second) == {"driver": second.tasks}
     assert [executor.name for executor in reader.executors()] == ["driver"]
+
+
+def test_priming_that_takes_too_long_or_fails_is_given_up(spark: "SparkSession") -> None:
+    prime_executors(spark, 2, 0.0)
+    prime_executors(spark, 0, 30.0)  # Spark refuses a range of no partitions.
+    assert spark.range(3).count() == 3
