@@ -23,9 +23,13 @@ def experiment_rows() -> list[dict[str, Any]]:
     return [{"name": one.name, "summary": one.summary} for one in EXPERIMENTS.values()]
 
 
-def reproduce(name: str, quick: bool) -> list[Row]:
-    """Run an experiment; a person at the terminal sees that it is going on."""
+def reproduce(name: str, quick: bool, live: Path | None = None) -> list[Row]:
+    """Run an experiment, on Spark if a folder for `live` runs is given; a person sees that it is going on."""
     experiment = experiment_named(name)
+    if live is not None:
+        from penstock.service.live_experiments import reproduce_live
+
+        return reproduce_live(name, quick, live)
     with show.working(f"Reproducing {name}: {experiment.summary}{' (quick)' if quick else ''}"):
         return experiment.run(quick)
 

@@ -15,8 +15,13 @@ def reproduce(
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     quick: Annotated[bool, typer.Option(help="A short version with fewer cases and seeds.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="On Spark, at a smaller scale, where there is such a version.")
+    ] = False,
     plot: Annotated[bool, typer.Option(help="Also write a page with pictures into the output folder.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder for pages with pictures.")] = Path("runs/reproduce"),
+    out: Annotated[Path, typer.Option(help="Folder for pages with pictures and for the journals of live runs.")] = Path(
+        "runs/reproduce"
+    ),
     as_json: Json = False,
 ) -> None:
     """Run the experiment behind a published table or figure: published figures and ours, side by side."""
@@ -30,7 +35,7 @@ def reproduce(
         else:
             show.print_table(("name", "summary"), [[row["name"], row["summary"]] for row in rows])
         return
-    found = experiments.reproduce(name, quick)
+    found = experiments.reproduce(name, quick, out if live else None)
     if plot:
         os.environ.setdefault("MPLCONFIGDIR", str(out / ".cache"))
         show.say(f"Pictures: {experiments.write_page(name, found, out)}")

@@ -66,3 +66,10 @@ def test_what_measures_the_same_is_in_one_picture(tmp_path: Path) -> None:
     assert page.count("<svg") == 3
     assert "why &amp; how" in page
     assert "<a name>" not in page
+
+
+def test_what_is_not_run_live_is_refused(penstock: Penstock, tmp_path: Path) -> None:
+    done = penstock("reproduce", "stela-example", "--live")
+    assert done.code == 2
+    assert "'stela-example' is not run live; leave out --live, or choose one of: elysium-figure-9" in done.err
+    assert list(tmp_path.iterdir()) == []

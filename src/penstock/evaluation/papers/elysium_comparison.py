@@ -64,7 +64,7 @@ COMPARISONS: tuple[Comparison, ...] = (
 )
 
 
-def _together() -> tuple[Comparison, ...]:
+def together() -> tuple[Comparison, ...]:
     """Both applications at once: T1 at 200 events per second beside a stair, and two sines that fit together."""
     share = common_share((T1, T2))
     small = 200.0 / peak_per_s(application(T1))
@@ -107,7 +107,7 @@ def figure_9(quick: bool) -> list[Row]:
     seeds = 1 if quick else 5
     rows = [row for costs in (RESTART, HOT) for one in comparisons for row in _compared(one, costs, seeds)]
     if not quick:
-        rows += [row for costs in (RESTART, HOT) for one in _together() for row in _compared(one, costs, seeds)]
+        rows += [row for costs in (RESTART, HOT) for one in together() for row in _compared(one, costs, seeds)]
     return [*rows, *_doubled(seeds)]
 
 
@@ -167,7 +167,7 @@ def _why_fewer(comparison: Comparison, scaling: str, costs: Costs, seeds: int) -
 
 def figure_12(quick: bool) -> list[Row]:
     """Both applications at once on one cluster."""
-    return _plain_rows(_together()[1:] if quick else _together(), (REACTIVE,), 1 if quick else 5)
+    return _plain_rows(together()[1:] if quick else together(), (REACTIVE,), 1 if quick else 5)
 
 
 def figure_13(quick: bool) -> list[Row]:
