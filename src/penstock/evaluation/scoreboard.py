@@ -137,7 +137,7 @@ class Scoreboard:
         table.add_column("policy")
         for row in rows:
             width = _FIGURE - 2 if len(self.rows) > 1 else None
-            heading = f"{row.rank}. {_name(row)}" if len(self.rows) > 1 else _name(row)
+            heading = f"{row.rank}.\u00a0{_name(row)}" if len(self.rows) > 1 else _name(row)
             table.add_column(Text(heading, overflow="fold"), justify="right", overflow="fold", max_width=width)
         for column in COLUMNS:
             table.add_row(column.heading, *(self._cell(column, row) for row in rows))
