@@ -6,7 +6,7 @@ change than was asked for, or `Held` with a reason, which ends the round without
 1. `bounds`           clips every operator to its own least and greatest parallelism;
 2. `quota`            clips the workers to the pool and the user's quota;
 3. `block`            holds a change that was tried a while ago under such a load and made things worse;
-4. `cool-down`        holds every change that follows an action too soon;
+4. `cool-down`        holds every change that follows an action too soon, except growth that follows a scale-down;
 5. `excluded period`  holds every change in a period in which nothing may change;
 6. `dry run`          holds every change;
 7. `late scale-down`  gives up nothing that was needed within the last `scale_down_after_s`.
@@ -48,7 +48,10 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What the guards know: `needs` are the targets asked for lately, with their times, oldest first."""
+    """What the guards know: `needs` are the targets asked for lately, with their times, oldest first.
+
+    `gave_up` is whether the last action only gave up instances or workers.
+    """
 
     now_s: float
     topologies: Mapping[str, Topology]
@@ -60,6 +63,7 @@ class Situation:
     needs: tuple[tuple[float, Configuration], ...] = ()
     blocked: tuple[Blocked, ...] = ()
     loads_per_s: Mapping[str, float] = field(default_factory=dict)
+    gave_up: bool = False
 
 
 Guard: TypeAlias = Callable[[Configuration, Situation], Configuration | Held]
@@ -97,8 +101,8 @@ def block(target: Configuration, situation: Situation) -> Configuration | Held:
 
 
 def cool_down(target: Configuration, situation: Situation) -> Configuration | Held:
-    """Hold what follows an action too soon."""
-    if situation.last_action_s is None:
+    """Hold what follows an action too soon; but what turns out to be needed need not wait for what was given up."""
+    if situation.last_action_s is None or (situation.gave_up and only_grows(situation.requested, target)):
         return target
     ends_s = situation.last_action_s + situation.settings.cooldown_s
     return Held(f"the last action was at {situation.last_action_s:.0f} s") if situation.now_s < ends_s else target
@@ -167,6 +171,12 @@ def describe(change: Change) -> str:
     if isinstance(change, WorkersChange):
         return f"workers {change.before} -> {change.after}"
     return f"{change.operator} to {', '.join(change.after or ())}"
+
+
+def only_grows(before: Configuration, after: Configuration) -> bool:
+    """Whether instances or workers are added and none given up."""
+    changes = [change for change in diff(before, after) if isinstance(change, ParallelismChange | WorkersChange)]
+    return bool(changes) and all(change.after > change.before for change in changes)
 
 
 def _repeats(change: Change, earlier: Change) -> bool:

@@ -7,7 +7,7 @@ from typing import Generic
 
 from penstock.control.actions import Action
 from penstock.control.entries import Acted, Decided, Ended, Entry, Judged, Observed, Refused, Requested, Started
-from penstock.control.guards import Blocked, Held, Situation, admit, bounds, excluded_periods, quota
+from penstock.control.guards import Blocked, Held, Situation, admit, bounds, excluded_periods, only_grows, quota
 from penstock.control.inspection import inspect
 from penstock.control.judgement import EVIDENCE, PATIENCE, Trial, judge
 from penstock.control.ports import Actuator, Clock, Journal, Monitor
@@ -73,6 +73,7 @@ class ControlLoop(Generic[Memory]):
         self._blocked: tuple[Blocked, ...] = ()
         self._trial: Trial | None = None
         self._last_action_s: float | None = None
+        self._gave_up = False
         self._next_decision_s = 0.0
         self._asked: deque[int] = deque()
         self._requests: tuple[ScaleRequest, ...] = ()
@@ -228,6 +229,7 @@ class ControlLoop(Generic[Memory]):
     def _act(self, now_s: float, target: Configuration, release: tuple[str, ...] = ()) -> tuple[Action, ...] | None:
         """Carry out a change; None if it failed."""
         self._last_action_s = now_s
+        self._gave_up = only_grows(target, self.ports.actuator.requested())
         try:
             actions = self.ports.actuator.apply(target, release)
         except ActionFailed as error:
@@ -263,6 +265,7 @@ class ControlLoop(Generic[Memory]):
             self._needs,
             self._blocked,
             self._window[-1].loads() if self._window else {},
+            self._gave_up,
         )
 
     def _record(self, entry: Entry) -> None:

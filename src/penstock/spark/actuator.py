@@ -62,9 +62,9 @@ def plan_actions(
 ) -> tuple[Planned, ...]:
     """What leads from one configuration to the other, in the order in which it should be done.
 
-    Executors are added first, because they take seconds to come, and removed last, when fewer tasks want them. What
-    changes hot goes before what pauses a segment. Operators that share one number get the largest asked for (see
-    `SegmentPlan.resolve`), so a target may ask for differences that make no change. Placement is Spark's own affair.
+    What changes hot goes before what pauses a segment. Executors are added in between, so that nobody pauses until they
+    have come, and removed last, when fewer tasks want them. Operators that share one number get the largest asked for
+    (see `SegmentPlan.resolve`), so a target may ask for differences that make no change. Placement is Spark's affair.
     """
     changes = [
         SegmentChange(application, plan.name, level, before, after)
@@ -78,7 +78,8 @@ def plan_actions(
     changes.sort(key=lambda change: list(Level).index(change.level))
     executors = ExecutorsChange(current.workers, target.workers)
     if executors.after > executors.before:
-        return (executors, *changes)
+        hot = [change for change in changes if change.level is Level.HOT]
+        return (*hot, executors, *changes[len(hot) :])
     if executors.after < executors.before:
         return (*changes, executors)
     return tuple(changes)

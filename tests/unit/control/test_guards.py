@@ -139,6 +139,16 @@ def test_a_change_waits_until_the_last_one_has_cooled_down(
     assert isinstance(cool_down(configuration(), situation(last_action_s=last_s)), Held) == held
 
 
+def test_what_is_needed_need_not_wait_for_what_was_given_up(
+    configuration: Setting, situation: Callable[..., Situation]
+) -> None:
+    now = situation(now_s=100.0, last_action_s=95.0, requested=configuration(split=2, workers=2), gave_up=True)
+    assert cool_down(configuration(split=4, workers=3), now) == configuration(split=4, workers=3)
+    assert isinstance(cool_down(configuration(split=4, workers=1), now), Held)
+    assert isinstance(cool_down(configuration(split=1, workers=2), now), Held)
+    assert isinstance(cool_down(configuration(split=4, workers=3), replace(now, gave_up=False)), Held)
+
+
 @pytest.mark.parametrize(
     ("now_s", "held"), [(99.9, False), (100.0, True), (199.9, True), (200.0, False), (350.0, True)]
 )

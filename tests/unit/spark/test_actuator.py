@@ -108,13 +108,13 @@ def test_what_pauses_nothing_goes_first() -> None:
     assert (first.segment, second.segment) == ("rank", "count")
 
 
-def test_executors_are_added_first_and_removed_last() -> None:
-    grown = plan(configuration(workers=4, rank=2))
+def test_nothing_pauses_until_new_executors_have_come_and_they_are_removed_last() -> None:
+    grown = plan(configuration(workers=4, rank=2, count=3))
     shrunk = plan(configuration(workers=1, rank=2))
 
-    assert grown[0] == ExecutorsChange(2, 4)
+    assert [changed(grown[0]), grown[1], changed(grown[2])] == [{"rank": 2}, ExecutorsChange(2, 4), {"count": 3}]
     assert shrunk[-1] == ExecutorsChange(2, 1)
-    assert len(grown) == len(shrunk) == 2
+    assert str(shrunk[-1]) == "executors 2 -> 1"
 
 
 def executor(name: str, **changes: object) -> ExecutorRecord:
