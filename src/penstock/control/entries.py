@@ -87,6 +87,10 @@ class Judged:
     kind: Literal["judged"] = "judged"
 
 
+STOPPED = "stopped by the user"
+"""Why a run ended that somebody broke off."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """The run came to its end (a journal without this entry was cut off)."""

@@ -6,7 +6,18 @@ from dataclasses import dataclass
 from typing import Generic
 
 from penstock.control.actions import Action
-from penstock.control.entries import Acted, Decided, Ended, Entry, Judged, Observed, Refused, Requested, Started
+from penstock.control.entries import (
+    STOPPED,
+    Acted,
+    Decided,
+    Ended,
+    Entry,
+    Judged,
+    Observed,
+    Refused,
+    Requested,
+    Started,
+)
 from penstock.control.guards import Blocked, Held, Situation, admit, bounds, excluded_periods, only_grows, quota
 from penstock.control.inspection import inspect
 from penstock.control.judgement import EVIDENCE, PATIENCE, Trial, judge
@@ -114,7 +125,7 @@ class ControlLoop(Generic[Memory]):
             while waiting and waiting[0].at_s <= clock.now_s() + 1e-9:
                 self.request(waiting.popleft().workers)
             self.round()
-        self.end("stopped by the user" if stopped() else "the time was up")
+        self.end(STOPPED if stopped() else "the time was up")
 
     def request(self, workers: int) -> None:
         """Ask for so many workers more (positive) or fewer (negative), from any thread.

@@ -164,10 +164,11 @@ def compare(
     out: Out = Path("runs"),
     as_json: Json = False,
 ) -> None:
-    """Run several policies under the same load, and print one scoreboard."""
+    """Run several policies under the same load, and print one scoreboard; Ctrl-C in a live run ends the comparison."""
     from penstock.control import LoopSettings
     from penstock.service.policy_list import split_policies
     from penstock.service.requests import RunRequest, uses_models
+    from penstock.service.runs import was_stopped
 
     every_s = (5.0 if live else 10.0) if period is None else period
     settings = LoopSettings(observe_every_s=every_s, decide_every_s=every_s)
@@ -190,7 +191,11 @@ def compare(
         )
         for name in split_policies(policies)
     ]
-    runs = {request.policy: _live(request, out, master) if live else _simulated(request, out) for request in requests}
+    runs: dict[str, list[Entry]] = {}
+    for request in requests:
+        runs[request.policy] = _live(request, out, master) if live else _simulated(request, out)
+        if was_stopped(runs[request.policy]):
+            break
     _show_many(requests[0], runs, out, as_json)
 
 

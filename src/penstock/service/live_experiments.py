@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.control import LoopSettings
+from penstock.control import Entry, LoopSettings
 from penstock.errors import UsageError
-from penstock.evaluation import measure
+from penstock.evaluation import Measures, measure
 from penstock.evaluation.papers import Row
 from penstock.evaluation.papers.elysium_comparison import COMPARISONS, JOINT, REACTIVE, Comparison, together
 from penstock.service.live_view import run_in_view
 from penstock.service.requests import RunRequest
-from penstock.service.runs import kept_entries
+from penstock.service.runs import kept_entries, was_stopped
 
 _T1, _T2 = "top-words:service_ms=8", "sentiment:service_ms=8"
 _POLICIES = {
@@ -47,22 +47,27 @@ def _cases() -> Mapping[str, tuple[_Case, ...]]:
 
 
 def reproduce_live(name: str, quick: bool, out: Path) -> list[Row]:
-    """Run an experiment on Spark; quick: its first comparison only. Raises `UsageError` if it cannot be run live."""
+    """Run an experiment on Spark; quick: its first comparison only. Raises `UsageError` if it cannot be run live.
+
+    Of an experiment that the user breaks off come the rows that are complete.
+    """
     cases = _cases()
     if name not in cases:
         raise UsageError(f"'{name}' is not run live; leave out --live, or choose one of: {', '.join(cases)}.")
-    rows = []
+    rows: list[Row] = []
     for case in cases[name][:1] if quick else cases[name]:
-        for scaling, policy in _POLICIES.items():
-            if scaling in case.published.published:
-                rows += _rows(case, scaling, policy, out)
+        for scaling in [scaling for scaling in _POLICIES if scaling in case.published.published]:
+            entries = _run(case, scaling, out)
+            if was_stopped(entries):
+                return rows
+            rows += _rows(case, scaling, measure(entries))
     return rows
 
 
-def _rows(case: _Case, scaling: str, policy: str, out: Path) -> list[Row]:
+def _run(case: _Case, scaling: str, out: Path) -> list[Entry]:
     request = RunRequest(
         case.application,
-        policy,
+        _POLICIES[scaling],
         case.load,
         _DURATION_S,
         execution="fused",
@@ -73,7 +78,10 @@ def _rows(case: _Case, scaling: str, policy: str, out: Path) -> list[Row]:
         settings=LoopSettings(observe_every_s=5.0, decide_every_s=5.0),
         trigger_s=2.0,
     )
-    ours = measure(kept_entries(run_in_view(request, out)))
+    return kept_entries(run_in_view(request, out))
+
+
+def _rows(case: _Case, scaling: str, ours: Measures) -> list[Row]:
     degradation, saved = case.published.published[scaling]
     where = f"live: {case.published.name}, {scaling}"
     return [

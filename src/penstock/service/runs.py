@@ -1,10 +1,11 @@
 """Where runs are kept, and how one is taken up again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from penstock.control import Entry, Journal
+from penstock.control import Ended, Entry, Journal
+from penstock.control.entries import STOPPED
 from penstock.errors import UsageError
 from penstock.service.requests import RunRequest
 from penstock.stores import ResumedJournal, SqliteJournal, summary
@@ -54,6 +55,11 @@ def kept_entries(folder: Path) -> list[Entry]:
     """All that the journal below `folder` holds."""
     with SqliteJournal(folder / JOURNAL, create=False) as journal:
         return list(journal.entries())
+
+
+def was_stopped(entries: Sequence[Entry]) -> bool:
+    """Whether the user broke off the run with these entries."""
+    return any(isinstance(entry, Ended) and entry.because == STOPPED for entry in entries[-1:])
 
 
 def run_folder(out: Path, request: RunRequest) -> Path:

@@ -1,7 +1,10 @@
-"""Where a run begins."""
+"""Where a run begins, and how it is known to have been broken off."""
 
+from penstock.control import Ended
+from penstock.control.entries import STOPPED
 from penstock.model import Cluster
 from penstock.service.requests import RunRequest
+from penstock.service.runs import was_stopped
 from penstock.workloads import application
 
 TOPOLOGIES = {"top-words": application("top-words").topology}
@@ -26,3 +29,9 @@ def test_spark_gets_the_most_partitions_on_the_fewest_executors() -> None:
 
     assert start.workers == request("ds2", "smallest").start(TOPOLOGIES, CLUSTER).workers
     assert start.parallelism == request("ds2", "largest").start(TOPOLOGIES, CLUSTER).parallelism
+
+
+def test_a_run_that_was_broken_off_is_known_by_its_end() -> None:
+    assert was_stopped([Ended(3.0, STOPPED)])
+    assert not was_stopped([Ended(3.0, "the time was up")])
+    assert not was_stopped([])
