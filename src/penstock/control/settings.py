@@ -27,6 +27,18 @@ class LoopSettings:
     excluded: tuple[tuple[float, float], ...] = ()
     dry_run: bool = False
 
+    @classmethod
+    def every(cls, period_s: float, dry_run: bool = False) -> "LoopSettings":
+        """One decision with every observation; three of them settle a change, six a scale-down (the defaults at 10 s)."""
+        return cls(
+            observe_every_s=period_s,
+            decide_every_s=period_s,
+            cooldown_s=3 * period_s,
+            settle_s=3 * period_s,
+            scale_down_after_s=6 * period_s,
+            dry_run=dry_run,
+        )
+
     def __post_init__(self) -> None:
         if not all(period_s > 0 for period_s in (self.observe_every_s, self.decide_every_s, self.window_s)):
             raise InvalidModel("The periods of the control loop must be longer than 0 s.")

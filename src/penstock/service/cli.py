@@ -76,7 +76,7 @@ def run(
     from penstock.service.requests import RunRequest
     from penstock.service.scale_requests import parse_scale_requests
 
-    settings = LoopSettings(observe_every_s=period, decide_every_s=period, dry_run=dry_run)
+    settings = LoopSettings.every(period, dry_run)
     request = RunRequest(
         application,
         policy,
@@ -119,7 +119,7 @@ def simulate(
     from penstock.service.requests import RunRequest
     from penstock.service.scale_requests import parse_scale_requests
 
-    settings = LoopSettings(observe_every_s=period, decide_every_s=period, dry_run=dry_run)
+    settings = LoopSettings.every(period, dry_run)
     request = RunRequest(
         application,
         policy,
@@ -171,7 +171,7 @@ def compare(
     from penstock.service.runs import was_stopped
 
     every_s = (5.0 if live else 10.0) if period is None else period
-    settings = LoopSettings(observe_every_s=every_s, decide_every_s=every_s)
+    settings = LoopSettings.every(every_s)
     lasts_s = (300.0 if live else 3600.0) if duration is None else duration
     requests = [
         RunRequest(
@@ -207,6 +207,8 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Show the main job: a private Spark cluster, an application whose load changes, and a policy in charge."""
+    from dataclasses import replace
+
     from penstock.control import LoopSettings
     from penstock.service.requests import RunRequest
 
@@ -226,9 +228,7 @@ def demo(
         initial="smallest",
         latency_target_s=10.0,
         # What the first batches take says little about those that follow.
-        settings=LoopSettings(
-            observe_every_s=5.0, decide_every_s=5.0, cooldown_s=15.0, settle_s=15.0, excluded=((0.0, 20.0),)
-        ),
+        settings=replace(LoopSettings.every(5.0), excluded=((0.0, 20.0),)),
         trigger_s=2.0,
     )
     _show_one(request, _live(request, out, None), out, as_json)

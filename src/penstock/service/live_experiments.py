@@ -75,7 +75,7 @@ def _run(case: _Case, scaling: str, out: Path) -> list[Entry]:
         workers=4,
         initial="smallest",
         latency_target_s=10.0,
-        settings=LoopSettings(observe_every_s=5.0, decide_every_s=5.0),
+        settings=LoopSettings.every(5.0),
         trigger_s=2.0,
     )
     return kept_entries(run_in_view(request, out))
