@@ -29,7 +29,7 @@ class LoopSettings:
 
     @classmethod
     def every(cls, period_s: float, dry_run: bool = False) -> "LoopSettings":
-        """One decision with every observation; three of them settle a change, six a scale-down (the defaults at 10 s)."""
+        """A decision with every observation; a change settles in three of them, a scale-down in six (as by default)."""
         return cls(
             observe_every_s=period_s,
             decide_every_s=period_s,

@@ -296,3 +296,9 @@ def test_changes_in_words() -> None:
 def test_settings_that_make_no_sense_are_refused(values: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidModel, match=said):
         LoopSettings(**values)
+
+
+def test_guards_follow_the_period_of_observation() -> None:
+    assert LoopSettings.every(10.0) == LoopSettings()
+    brisk = LoopSettings.every(5.0, dry_run=True)
+    assert (brisk.cooldown_s, brisk.settle_s, brisk.scale_down_after_s, brisk.dry_run) == (15.0, 15.0, 30.0, True)
