@@ -10,7 +10,7 @@ from typing import Any
 from penstock.control import LoopSettings
 from penstock.errors import UsageError
 from penstock.model import Cluster, Configuration, Objectives, ScaleRequest, Topology, largest, smallest
-from penstock.policies import SPARK_DYNAMIC_ALLOCATION, Elysium, Policy, policy, serves_requests
+from penstock.policies import SPARK_DYNAMIC_ALLOCATION, Elysium, Policy, Static, policy, serves_requests
 from penstock.workloads import Application, Curve, application, parse_load
 
 EXECUTIONS = ("fused", "pipelined")
@@ -172,9 +172,12 @@ class RunRequest:
     def start(self, topologies: Mapping[str, Topology], cluster: Cluster) -> Configuration:
         """The configuration with which the run begins.
 
-        Where Spark allocates executors it finds the most partitions there may be: it never changes their number.
+        Where Spark allocates executors it finds the most partitions there may be: it never changes their number. A
+        static setting that has a name is there from the beginning.
         """
         most, least = largest(topologies, cluster), smallest(topologies, cluster)
-        if self.initial == "largest":
+        chosen = policy(self.policy)
+        preset = chosen.preset if isinstance(chosen, Static) else "initial"
+        if (self.initial if preset == "initial" else preset) == "largest":
             return most
         return most.with_workers(least.workers) if self.left_to_spark else least

@@ -31,6 +31,15 @@ def test_spark_gets_the_most_partitions_on_the_fewest_executors() -> None:
     assert start.parallelism == request("ds2", "largest").start(TOPOLOGIES, CLUSTER).parallelism
 
 
+def test_a_static_setting_is_there_from_the_beginning() -> None:
+    most = request("ds2", "largest").start(TOPOLOGIES, CLUSTER)
+    least = request("ds2", "smallest").start(TOPOLOGIES, CLUSTER)
+
+    assert request("static:largest", "smallest").start(TOPOLOGIES, CLUSTER) == most
+    assert request("static:smallest", "largest").start(TOPOLOGIES, CLUSTER) == least
+    assert request("static", "smallest").start(TOPOLOGIES, CLUSTER) == least
+
+
 def test_a_run_that_was_broken_off_is_known_by_its_end() -> None:
     assert was_stopped([Ended(3.0, STOPPED)])
     assert not was_stopped([Ended(3.0, "the time was up")])
