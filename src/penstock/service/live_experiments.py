@@ -14,7 +14,7 @@ from penstock.service.live_view import run_in_view
 from penstock.service.requests import RunRequest
 from penstock.service.runs import kept_entries, was_stopped
 
-_T1, _T2 = "top-words:service_ms=8", "sentiment:service_ms=8"
+_T1, _T2 = "top-words:service_ms=16", "sentiment:service_ms=16"
 _POLICIES = {
     JOINT: "joint:assessment_period_s=15,window_s=10",
     REACTIVE: "elysium:assessment_period_s=15,window_s=10,drain_s=30",
@@ -34,8 +34,8 @@ class _Case:
 
 def _cases() -> Mapping[str, tuple[_Case, ...]]:
     named = {comparison.name: comparison for comparison in (*COMPARISONS, *together())}
-    step, sine = "step:low=60,high=120,at=50", f"sine:low=20,high=200,period={_DURATION_S:g}"
-    small = f"sine:low=20,high=100,period={_DURATION_S:g}"
+    step, sine = "step:low=40,high=80,at=50", f"sine:low=10,high=100,period={_DURATION_S:g}"
+    small = f"sine:low=10,high=50,period={_DURATION_S:g}"
     return {
         "elysium-figure-9": (
             _Case(named["T1 step"], _T1, step),
@@ -76,7 +76,7 @@ def _run(case: _Case, scaling: str, out: Path) -> list[Entry]:
         initial="smallest",
         latency_target_s=10.0,
         settings=LoopSettings.every(5.0),
-        trigger_s=2.0,
+        trigger_s=3.0,
     )
     return kept_entries(run_in_view(request, out))
 
