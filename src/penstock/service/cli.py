@@ -218,9 +218,9 @@ def demo(
         _show_many(requests[0], {request.policy: _simulated(request, out) for request in requests}, out, as_json)
         return
     request = RunRequest(
-        "top-words:service_ms=8",
+        "top-words:service_ms=16",
         "elysium:assessment_period_s=15,window_s=10,drain_s=30",
-        f"sine:low=20,high=200,period={lasts_s:g}",
+        f"sine:low=10,high=100,period={lasts_s:g}",
         lasts_s,
         execution="fused",
         live=True,
@@ -229,7 +229,7 @@ def demo(
         latency_target_s=10.0,
         # What the first batches take says little about those that follow.
         settings=replace(LoopSettings.every(5.0), excluded=((0.0, 20.0),)),
-        trigger_s=2.0,
+        trigger_s=3.0,
     )
     _show_one(request, _live(request, out, None), out, as_json)
 
