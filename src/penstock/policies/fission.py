@@ -4,9 +4,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from penstock.analysis import segment_busy_s, stationary_distribution, transition_matrix
+from penstock.analysis import (
+    application_rates,
+    desired_inputs,
+    segment_busy_s,
+    selectivities,
+    source_inputs,
+    stationary_distribution,
+    transition_matrix,
+)
 from penstock.errors import UsageError
-from penstock.model import ApplicationObservation, Decision, Keep, Operator, Reconfigure, Topology, View, diff
+from penstock.model import Decision, Keep, Observation, Operator, Reconfigure, Topology, View, diff
 from penstock.policies.sizing import on_fewest_workers
 
 STATES = ("underloaded", "balanced", "overloaded")
@@ -142,15 +150,17 @@ class Fission:
             if short_s is None or mid_s is None:
                 short_s = mid_s = observation.at_s - observation.window_s
             seen_s = observation.at_s
-            for name, seen in observation.applications.items():
+            for name in observation.applications:
                 if name in view.topologies:
                     own = operators.setdefault(name, {})
-                    own.update(self._window(view.topologies[name], own, seen, observation.window_s))
+                    own.update(self._window(view.topologies[name], own, observation))
         return FissionMemory(seen_s, short_s, mid_s, operators)
 
     def _window(
-        self, topology: Topology, known: Mapping[str, Replicas], seen: ApplicationObservation, window_s: float
+        self, topology: Topology, known: Mapping[str, Replicas], observation: Observation
     ) -> dict[str, Replicas]:
+        seen, window_s = observation.applications[topology.name], observation.window_s
+        arriving = _arriving(topology, observation)
         result = {}
         for segment in topology.all_segments:
             busy_s = segment_busy_s(seen, segment)
@@ -161,7 +171,7 @@ class Fission:
                 )
                 full = busy_s is not None and busy_s >= SATURATED * operator.instances * window_s
                 replicas = _learned(known.get(name, Replicas()), rate, full)
-                result[name] = self._noted(replicas, operator.input_per_s, operator.instances)
+                result[name] = self._noted(replicas, arriving[name], operator.instances)
         return result
 
     def _noted(self, replicas: Replicas, arriving_per_s: float | None, instances: int) -> Replicas:
@@ -245,6 +255,25 @@ class Fission:
             return min(before, max(after, needed))
         busy = math.floor(known.peak_per_s / (known.capacity_per_s * self.lower) + 1e-9) if self.lower else after
         return max(before, min(after, busy))
+
+
+def _arriving(topology: Topology, observation: Observation) -> dict[str, float | None]:
+    """What arrives at every operator per second.
+
+    Inside a fused segment an operator gets what its batch has taken in, however much waits at the source. There it is
+    what would arrive if all were taken in, if that is more.
+    """
+    operators = observation.applications[topology.name].operators
+    own = {name: operator.input_per_s for name, operator in operators.items()}
+    if not topology.segments:
+        return own
+    sources = source_inputs(topology, application_rates(topology, (observation,)))
+    wanted = desired_inputs(topology, sources, selectivities(topology, (observation,)))
+    fused = {name for segment in topology.segments for name in segment}
+    return {
+        name: max(rate, wanted[name] or 0.0) if rate is not None and name in fused else rate
+        for name, rate in own.items()
+    }
 
 
 def _learned(replicas: Replicas, rate_per_s: float | None, full: bool) -> Replicas:

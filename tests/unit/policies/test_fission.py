@@ -5,9 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from penstock.control import Acted
 from penstock.errors import UsageError
 from penstock.model import Configuration, Decision, Keep, Observation, Reconfigure, View
 from penstock.policies import Fission, FissionMemory, policy
+from penstock.service.requests import RunRequest
+from penstock.service.simulated import simulate
+from penstock.stores import MemoryJournal
 from penstock.testing import pipeline, steady_observation, view_of
 
 APP = pipeline((1000.0, 100.0, 1000.0))
@@ -165,3 +169,12 @@ def test_replicas_stay_within_bounds() -> None:
 def test_parameters_are_checked(text: str) -> None:
     with pytest.raises(UsageError):
         policy(text)
+
+
+def test_a_fused_application_that_falls_behind_is_overloaded() -> None:
+    """In a batch nothing arrives anywhere but what the batch has taken in; what waits at the source counts as well."""
+    journal = MemoryJournal()
+    request = RunRequest("top-words", "fission", "constant", 200.0, execution="fused", initial="smallest")
+    simulate(request, journal)
+    last = [entry.target.parallelism["top-words"] for entry in journal.entries() if isinstance(entry, Acted)][-1]
+    assert last["splitter"] > 1
