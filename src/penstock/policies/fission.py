@@ -153,14 +153,19 @@ class Fission:
             for name in observation.applications:
                 if name in view.topologies:
                     own = operators.setdefault(name, {})
-                    own.update(self._window(view.topologies[name], own, observation))
+                    ratios = selectivities(view.topologies[name], view.observations)
+                    own.update(self._window(view.topologies[name], own, observation, ratios))
         return FissionMemory(seen_s, short_s, mid_s, operators)
 
     def _window(
-        self, topology: Topology, known: Mapping[str, Replicas], observation: Observation
+        self,
+        topology: Topology,
+        known: Mapping[str, Replicas],
+        observation: Observation,
+        ratios: Mapping[tuple[str, str], float],
     ) -> dict[str, Replicas]:
         seen, window_s = observation.applications[topology.name], observation.window_s
-        arriving = _arriving(topology, observation)
+        arriving = _arriving(topology, observation, ratios)
         result = {}
         for segment in topology.all_segments:
             busy_s = segment_busy_s(seen, segment)
@@ -257,23 +262,22 @@ class Fission:
         return max(before, min(after, busy))
 
 
-def _arriving(topology: Topology, observation: Observation) -> dict[str, float | None]:
-    """What arrives at every operator per second.
+def _arriving(
+    topology: Topology, observation: Observation, ratios: Mapping[tuple[str, str], float]
+) -> dict[str, float | None]:
+    """What arrives at every operator per second, given the selectivities of all streams.
 
-    Inside a fused segment an operator gets what its batch has taken in, however much waits at the source. There it is
-    what would arrive if all were taken in, if that is more.
+    Inside a fused segment an operator gets what its batch has taken in, however much waits at the source, and nothing
+    in a window in which no batch ended. So there it is what would arrive if all were taken in, if that is known.
     """
     operators = observation.applications[topology.name].operators
     own = {name: operator.input_per_s for name, operator in operators.items()}
     if not topology.segments:
         return own
-    sources = source_inputs(topology, application_rates(topology, (observation,)))
-    wanted = desired_inputs(topology, sources, selectivities(topology, (observation,)))
+    wanted = desired_inputs(topology, source_inputs(topology, application_rates(topology, (observation,))), ratios)
     fused = {name for segment in topology.segments for name in segment}
-    return {
-        name: max(rate, wanted[name] or 0.0) if rate is not None and name in fused else rate
-        for name, rate in own.items()
-    }
+    foreseen = {name: (rate or None) if wanted[name] is None else wanted[name] for name, rate in own.items()}
+    return {name: foreseen[name] if name in fused else rate for name, rate in own.items()}
 
 
 def _learned(replicas: Replicas, rate_per_s: float | None, full: bool) -> Replicas:
