@@ -186,7 +186,10 @@ class Elysium:
         """The loads of the next steps; None while nothing can be said that the last load does not say."""
         if len(series.values) < 2 * _LAGS:
             return None
-        chosen = best(series, ForecastSettings(lags=_LAGS, steps=steps), QUICK).forecaster
+        try:
+            chosen = best(series, ForecastSettings(lags=_LAGS, steps=steps), QUICK).forecaster
+        except UsageError:
+            return None  # For a horizon of that many steps the series is too short as yet.
         if isinstance(chosen, SeasonalNaive) and chosen.period == 1:
             return None
         return predict(chosen, series)

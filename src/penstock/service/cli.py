@@ -192,11 +192,15 @@ def compare(
         for name in split_policies(policies)
     ]
     runs: dict[str, list[Entry]] = {}
-    for request in requests:
-        runs[request.policy] = _live(request, out, master) if live else _simulated(request, out)
-        if was_stopped(runs[request.policy]):
-            break
-    _show_many(requests[0], runs, out, as_json)
+    try:
+        for request in requests:
+            runs[request.policy] = _live(request, out, master) if live else _simulated(request, out)
+            if was_stopped(runs[request.policy]):
+                break
+    finally:
+        # If a run fails the others were not in vain.
+        if runs:
+            _show_many(requests[0], runs, out, as_json)
 
 
 @app.command()

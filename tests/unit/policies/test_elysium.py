@@ -228,6 +228,10 @@ class TestProactive:
         first = self.drive(Elysium("proactive"), 2)[0]
         assert first.decision.because.endswith("reactive, as no pattern of the load is known yet")
 
+    def test_a_history_that_is_too_short_for_the_horizon_is_no_mistake(self) -> None:
+        turns = self.drive(Elysium("proactive", step_s=10.0, horizon_s=120.0, assessment_period_s=10.0), 4)
+        assert all("no pattern" in t.decision.because for t in turns if "reactive, as" in t.decision.because)
+
     def test_a_bad_forecaster_is_not_followed(self) -> None:
         wrong = SeasonalNaive(7, 2)
         made = Elysium("proactive").with_models(

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import typer
 
+from penstock.errors import ActionFailed
 from penstock.model import ScaleRequest
 from penstock.policies import POLICIES
-from penstock.service import show
+from penstock.service import show, simulated
 from penstock.service.cli import app
 from penstock.service.policy_list import split_policies
 from penstock.service.requests import RunRequest
@@ -149,6 +150,24 @@ def test_compare_prints_one_row_per_policy(penstock: Penstock, tmp_path: Path) -
     assert static["reconfigurations"] == 0
     assert ds2["worker_seconds"] < static["worker_seconds"]
     assert len(list(tmp_path.glob("runs/*/journal.sqlite"))) == 3
+
+
+def test_a_run_that_fails_does_not_take_the_others_with_it(
+    penstock: Penstock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = simulated.simulate
+
+    def simulate(request: RunRequest, *others: Any) -> None:
+        if request.policy == "ds2":
+            raise ActionFailed("the cluster burns")
+        whole(request, *others)
+
+    monkeypatch.setattr(simulated, "simulate", simulate)
+    done = penstock("compare", "top-words", "--policies", "static,ds2,threshold", "--duration", "60", "--json")
+    assert done.code == 1
+    assert [row["policy"] for row in json.loads(done.out)] == ["static"]
+    assert "the cluster burns" in done.err
+    assert (tmp_path / "runs" / "report.html").exists()
 
 
 def test_without_json_a_table_goes_to_stdout_and_all_else_to_stderr(penstock: Penstock) -> None:
