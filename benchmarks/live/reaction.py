@@ -21,6 +21,8 @@ from penstock.control import Acted, Entry, Observed
 APPLICATION = "synthetic"
 SUSTAINED = 0.95
 WINDOWS = 3
+TRIGGER_S = 0.5
+"""Least seconds between the starts of two batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,9 @@ class Step:
 def run(policy: str, step: Step, out: Path, workers: int = 4) -> list[Entry]:
     """One live run; all entries of its journal."""
     arguments = [APPLICATION, "--policy", policy, "--load", step.load, "--duration", f"{step.duration_s:g}"]
-    return run_penstock([*arguments, "--period", f"{step.period_s:g}", "--workers", str(workers)], out)
+    return run_penstock(
+        [*arguments, "--period", f"{step.period_s:g}", "--workers", str(workers), "--trigger", str(TRIGGER_S)], out
+    )
 
 
 def reaction(entries: Sequence[Entry], step_s: float) -> dict[str, Any]:

@@ -14,21 +14,19 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from benchmarks.live.reaction import APPLICATION, Step, reaction, run
+from benchmarks.live.reaction import APPLICATION, TRIGGER_S, Step, reaction, run
 from benchmarks.live.testbed import keep, say
 
 from penstock.analysis import application_rates
 from penstock.control import Acted, ControlLoop, Entry, Level, Observed, Plant, Ports, Started
 from penstock.policies import policy as make_policy
+from penstock.service.live import BATCH_S
 from penstock.simulation import World, WorldSettings
 from penstock.simulation.settings import Pauses
 from penstock.stores import MemoryJournal
 from penstock.workloads import Application, parse_load
 from penstock.workloads.application import OperatorCost
 
-TRIGGER_S = 0.5
-BATCH_S = 5.0
-"""Live runs bound their batches to what falls due in so many seconds when the load is highest."""
 SMOOTH_S = 20.0
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -36,7 +36,7 @@ Workers = Annotated[
 ]
 Initial = Annotated[str, typer.Option(help="Start with everything allowed ('largest') or the least ('smallest').")]
 Target = Annotated[float | None, typer.Option(help="Latency target in seconds (default: the application's).")]
-Period = Annotated[float, typer.Option(help="Seconds between two observations.")]
+Period = Annotated[float, typer.Option(help="Seconds between two observations; a change cools down for three of them.")]
 Models = Annotated[Path | None, typer.Option(help="Folder of models that 'penstock profile' saved, for 'elysium'.")]
 Requests = Annotated[
     list[str] | None,

@@ -45,7 +45,7 @@ _LEAD_S = 5.0
 """How long the first event is after the queries have started."""
 _WARM_UP_S = 5.0
 """How many seconds of a slow load are used to warm up."""
-_BATCH_S = 5.0
+BATCH_S = 5.0
 """A batch holds at most what falls due in so many seconds when the load is highest: a backlog in one batch would keep
 everything from being changed for as long as it takes."""
 _DRAIN_S = 120.0
@@ -313,7 +313,7 @@ class _LiveRun:
                 self._request.seed,
                 load.epoch_s,
                 partitions=partitions,
-                max_rows_per_batch=max(1, load.most_due(_BATCH_S, self._request.duration_s)),
+                max_rows_per_batch=max(1, load.most_due(BATCH_S, self._request.duration_s)),
                 duration_s=load.duration_s,
             )
             return opened(session)

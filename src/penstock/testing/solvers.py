@@ -43,7 +43,7 @@ class SolverContract:
                 yield random_problem(seed, replace(kind, changing=DowntimeModel.RESTART))
 
     def test_a_placement_keeps_the_constraints_and_none_is_better_than_the_best(self) -> None:
-        """What it finds is feasible and not below the least objective there is, nor is its bound above that."""
+        """What it finds is feasible, not below the least objective there is, and not below its own bound."""
         for problem in self.problems():
             result, best = self.make_solver().solve(problem), brute_force(problem)
             if result.placement is None:
