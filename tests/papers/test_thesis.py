@@ -1,6 +1,7 @@
 """Placement, replication and elastic redeployment of the thesis, as far as a few seconds allow."""
 
 from functools import cache
+from math import comb
 from statistics import fmean
 
 import pytest
@@ -9,6 +10,7 @@ from penstock.evaluation.papers import EXPERIMENTS, Row
 from penstock.evaluation.papers.thesis import EXPERIMENTS as THESIS
 from penstock.evaluation.papers.thesis_elasticity import WEIGHTINGS, Hour, hour, table_8_4
 from penstock.evaluation.papers.thesis_placement import trials
+from penstock.workloads import application
 
 NAMES = ("figure-4.8", "table-5.2", "figure-6.3", "figure-6.4", "table-6.4", "table-8.3", "table-8.4")
 
@@ -36,6 +38,38 @@ def test_heuristics_lose_no_more_than_was_published() -> None:
     assert lost["greedy"] < 11
     assert lost["relax-expand-solve"] < 0.5
     assert lost["iterated-local-search"] < 0.5
+
+
+def test_the_best_placement_is_proven_for_sequential_and_fat_applications() -> None:
+    timed = [row for case, row in rows("thesis-figure-4.8").items() if case.endswith(": s")]
+    assert len(timed) == 12
+    assert all(row.note.startswith("optimal") for row in timed)
+
+
+def variables(nodes: int, replicas: dict[str, int]) -> int:
+    """Variables of (6.29) to (6.32) for the routes application: x, y, and z of nodes and links."""
+    sets = {name: sum(comb(nodes + size - 1, size) for size in range(1, most + 1)) for name, most in replicas.items()}
+    streams = application("debs-routes").topology.streams
+    return sum(sets.values()) + sum(sets[s.upstream] * sets[s.downstream] for s in streams) + nodes + nodes**2
+
+
+def test_published_numbers_of_variables_are_those_of_the_streams_of_the_routes_application() -> None:
+    names = [operator.name for operator in application("debs-routes").topology.operators]
+    single = {"source", "metronome", "global-rank"}
+    published = {
+        (8, 2): 9.4,
+        (12, 2): 37.3,
+        (16, 2): 103.2,
+        (20, 2): 231.6,
+        (24, 2): 453.3,
+        (8, 3): 113.7,
+        (12, 3): 848.7,
+        (8, 4): 994.5,
+    }
+    for (nodes, most), thousands in published.items():
+        count = variables(nodes, {name: 1 if name in single else most for name in names})
+        assert count // 100 == round(10 * thousands), "Table 8.4, in thousands, the rest cut off"
+    assert round(variables(6, dict.fromkeys(names, 3)), -2) == 55_800, "section 6.6.4"
 
 
 def test_replication_grows_with_the_load_as_published() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.placement import Network, Node, Operator, Problem, Status, Stream, Weights, evaluate, solver
 from penstock.placement.heuristics import HEURISTICS, lower_bound
+from penstock.testing.problems import ProblemKind, random_problem
 from penstock.testing.solvers import brute_force
 
 # The integer programme starts a process for every problem; its own test is with the others of the heuristics.
@@ -65,3 +66,15 @@ def test_no_heuristic_is_better_than_the_best(name: str, seed: int, operators: i
     if result.placement is not None and result.objective is not None:
         assert result.objective >= best - 1e-6
         assert evaluate(problem, result.placement).is_feasible
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), operators=st.integers(4, 7), shape=st.sampled_from(("chain", "diamond", "layers")))
+def test_searching_among_interchangeable_operators_is_sound(seed: int, operators: int, shape: str) -> None:
+    problem = random_problem(seed, ProblemKind(operators=operators, nodes=4, shape=shape, alike=True))
+    best, result = brute_force(problem), solver("iterated-local-search").solve(problem)
+    if best is None:
+        assert result.placement is None
+        return
+    assert result.bound is None or result.bound <= best + 1e-6
+    assert result.objective is None or result.objective >= best - 1e-6

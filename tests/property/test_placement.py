@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import event, given, settings
@@ -68,6 +69,36 @@ REPLICATED = problems(
 )
 
 
+def loose_diamond(problem: Problem, resources: float, pinned_ends: int) -> Problem:
+    """The same diamond, the operators between its ends as large as one another, and at most so many ends pinned."""
+    last = len(problem.operators) - 1
+    operators = [
+        replace(
+            operator,
+            resources=operator.resources if index in (0, last) else resources,
+            candidates=None if index in (0, last)[pinned_ends:] else operator.candidates,
+        )
+        for index, operator in enumerate(problem.operators)
+    ]
+    # Availability by nodes has no method but the general one.
+    return replace(problem, operators=tuple(operators), availability_model=None)
+
+
+LOOSE_DIAMONDS = st.builds(
+    loose_diamond,
+    problems(
+        st.builds(
+            ProblemKind,
+            operators=st.integers(4, 6),
+            nodes=st.integers(2, 4),
+            shape=st.just("diamond"),
+        )
+    ),
+    st.sampled_from((0.0, 0.5, 1.0)),
+    st.integers(0, 1),
+)
+
+
 def assert_agreement(problem: Problem) -> None:
     best = brute_force(problem)
     for name, solve in SOLVERS.items():
@@ -92,6 +123,12 @@ def test_one_replica_of_each_operator(problem: Problem) -> None:
 @given(ALIKE)
 @settings(max_examples=40, deadline=None)
 def test_shapes_that_have_methods_of_their_own(problem: Problem) -> None:
+    assert_agreement(problem)
+
+
+@given(LOOSE_DIAMONDS)
+@settings(max_examples=60, deadline=None)
+def test_diamonds_whose_ends_have_a_choice(problem: Problem) -> None:
     assert_agreement(problem)
 
 

@@ -21,6 +21,7 @@ _NEIGHBOURS = 3
 _NAMED_NODES = 40
 _LABELLED_FLOWS = 30
 _LEAST_APART = 0.09
+_BEND = 0.16
 # Sizes of text on the map, whose longer side is 1.
 _CHARACTER, _LINE = 0.0125, 0.028
 
@@ -121,15 +122,15 @@ def _draw_map(axes: "Axes", problem: Problem, placement: Placement, found: Evalu
     at = node_positions(delay_ms)
     flows = _flows(problem, placement, found.critical_path)
     _draw_links(axes, delay_ms, at)
-    _draw_flows(axes, delay_ms, at, flows)
+    labels = _label_boxes(at, flows)
+    _draw_flows(axes, delay_ms, at, list(zip(flows, labels, strict=True)))
     hosted = _hosted(problem, placement)
     for position, place in enumerate(at):
         used = position in hosted
         axes.plot(*place, "o", color=BLUE if used else "0.65", markersize=9 if used else 5, zorder=4)
         if not used and len(names) <= _NAMED_NODES:
             axes.annotate(names[position], tuple(place), (5, 4), textcoords="offset points", fontsize=7, color="0.5")
-    taken = [_Box(x, y, 0.02, 0.02) for x, y in at.tolist()]
-    taken += [_Box(x, y, 0.05, 0.02) for x, y in (_middle(at, flow).tolist() for flow in flows)]
+    taken = [*(_Box(x, y, 0.02, 0.02) for x, y in at.tolist()), *labels]
     for position, operators in hosted.items():
         taken.append(_draw_host(axes, at[position], [names[position], *operators], taken))
     sides = np.array([(box.x + side * box.width, box.y + side * box.height) for box in taken for side in (-1, 1)])
@@ -150,10 +151,22 @@ def _hosted(problem: Problem, placement: Placement) -> dict[int, list[str]]:
     return hosted
 
 
-def _middle(at: Points, flow: _Flow) -> Points:
-    """The middle of a flow's arc, which bends to the right of the way from tail to head."""
-    way = at[flow.head] - at[flow.tail]
-    return np.asarray((at[flow.tail] + at[flow.head]) / 2.0 + 0.08 * np.array([way[1], -way[0]]))
+def _along(at: Points, flow: _Flow, share: float) -> Points:
+    """A point of a flow's arc, which bends to the right of the way from tail to head."""
+    tail, head = at[flow.tail], at[flow.head]
+    way = head - tail
+    bend = (tail + head) / 2.0 + _BEND * np.array([way[1], -way[0]])
+    return np.asarray((1.0 - share) ** 2 * tail + 2.0 * share * (1.0 - share) * bend + share**2 * head)
+
+
+def _label_boxes(at: Points, flows: list[_Flow]) -> list[_Box]:
+    """Where the delay of every flow is written: on its arc, near its middle, where it covers the others least."""
+    taken: list[_Box] = []
+    for flow in flows:
+        points = [_along(at, flow, share) for share in (0.5, 0.4, 0.6, 0.3, 0.7)]
+        tried = [_Box(float(x), float(y), 0.05, 0.02) for x, y in points]
+        taken.append(min(tried, key=lambda one: sum(one.overlap(other) for other in taken)))
+    return taken
 
 
 def _draw_links(axes: "Axes", delay_ms: Points, at: Points) -> None:
@@ -170,14 +183,14 @@ def _draw_links(axes: "Axes", delay_ms: Points, at: Points) -> None:
                 axes.plot(*at[list(pair)].T, color=shade, linewidth=1.0, zorder=1)
 
 
-def _draw_flows(axes: "Axes", delay_ms: Points, at: Points, flows: list[_Flow]) -> None:
-    most = max((flow.rate_per_s for flow in flows), default=1.0) or 1.0
-    for flow in flows:
+def _draw_flows(axes: "Axes", delay_ms: Points, at: Points, flows: list[tuple[_Flow, _Box]]) -> None:
+    most = max((flow.rate_per_s for flow, _ in flows), default=1.0) or 1.0
+    for flow, label in flows:
         colour = RED if flow.is_critical else ORANGE
         tail, head = at[flow.tail], at[flow.head]
         style = {
             "arrowstyle": "-|>",
-            "connectionstyle": "arc3,rad=0.16",
+            "connectionstyle": f"arc3,rad={_BEND}",
             "color": colour,
             "linewidth": 1.0 + 2.5 * float(np.sqrt(flow.rate_per_s / most)),
             "shrinkA": 6,
@@ -185,10 +198,9 @@ def _draw_flows(axes: "Axes", delay_ms: Points, at: Points, flows: list[_Flow]) 
         }
         axes.annotate("", tuple(head), tuple(tail), arrowprops=style, zorder=3 + flow.is_critical)
         if len(flows) <= _LABELLED_FLOWS:
-            x, y = _middle(at, flow)
             text = f"{delay_ms[flow.tail, flow.head]:.3g} ms"
             back = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
-            axes.text(x, y, text, fontsize=7, color=colour, ha="center", va="center", zorder=6, bbox=back)
+            axes.text(label.x, label.y, text, fontsize=7, color=colour, ha="center", va="center", zorder=6, bbox=back)
 
 
 def _draw_host(axes: "Axes", place: Points, lines: list[str], taken: list[_Box]) -> _Box:

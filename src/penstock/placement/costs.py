@@ -43,6 +43,13 @@ class Costs:
             matrix = matrix + self.instance.rate[stream] * self.rate_cost
         return np.asarray(matrix if self.fixed_cost is None else matrix + self.fixed_cost)
 
+    def stream_from(self, stream: int, tail: int) -> Floats:
+        """What a stream costs on the links from one node."""
+        row = self.instance.volume[stream] * self.volume_cost[tail]
+        if self.rate_cost is not None:
+            row = row + self.instance.rate[stream] * self.rate_cost[tail]
+        return np.asarray(row if self.fixed_cost is None else row + self.fixed_cost[tail])
+
     def stream_at(self, stream: int, tail: int, head: int) -> float:
         """What a stream costs on one link."""
         cost = self.instance.volume[stream] * self.volume_cost[tail, head]

@@ -97,19 +97,21 @@ class Evaluator:
     def _response(self, counts: Ints) -> tuple[float, tuple[int, ...]]:
         """The critical path and its length (6.8)."""
         instance = self.instance
-        arrivals = np.zeros(instance.operators)
+        arrivals = [0.0] * instance.operators
         before = [-1] * instance.operators
+        hosts = [np.flatnonzero(row) for row in counts]
+        heads = instance.heads.tolist()
         for operator in instance.problem.order:
             arrivals[operator] += self._latency_ms(operator, counts[operator])
             for stream in instance.outgoing[operator]:
-                head = int(instance.heads[stream])
-                arrival = arrivals[operator] + self._delay_ms(counts[operator], counts[head])
+                head = heads[stream]
+                arrival = arrivals[operator] + self._delay_ms(hosts[operator], hosts[head])
                 if before[head] < 0 or arrival > arrivals[head]:
                     arrivals[head], before[head] = arrival, operator
         path = [int(np.argmax(arrivals))]
         while before[path[-1]] >= 0:
             path.append(before[path[-1]])
-        return float(arrivals.max()), tuple(reversed(path))
+        return max(arrivals), tuple(reversed(path))
 
     def _latency_ms(self, operator: int, row: Ints) -> float:
         """Latency of the slowest replica (6.1)."""
@@ -119,8 +121,10 @@ class Evaluator:
         return float(latency / self.instance.speedup[row > 0].min())
 
     def _delay_ms(self, tail: Ints, head: Ints) -> float:
-        """Delay between the replicas that are farthest apart (6.4)."""
-        return float(self.instance.delay_ms[np.ix_(tail > 0, head > 0)].max())
+        """Delay between the replicas that are farthest apart (6.4), given the nodes that host them."""
+        if len(tail) == len(head) == 1:
+            return float(self.instance.delay_ms[tail[0], head[0]])
+        return float(self.instance.delay_ms[np.ix_(tail, head)].max())
 
     def _log_loss(self, counts: Ints) -> float:
         """Minus the logarithm of the availability (4.8, 6.3, 6.6, 6.16)."""
@@ -136,12 +140,10 @@ class Evaluator:
 
     def _over_streams(self, matrix: Floats, shares: Floats, factors: Floats | None = None) -> float:
         """The sum over streams and links of `matrix` times the shares of tail and head times the stream's factor."""
-        total = 0.0
-        for stream, (tail, head) in enumerate(zip(self.instance.tails, self.instance.heads, strict=True)):
-            factor = 1.0 if factors is None else float(factors[stream])
-            if factor:
-                total += factor * float(shares[tail] @ matrix @ shares[head])
-        return total
+        instance = self.instance
+        weights = np.zeros((instance.operators, instance.operators))
+        np.add.at(weights, (instance.tails, instance.heads), 1.0 if factors is None else factors)
+        return float((weights * (shares @ matrix @ shares.T)).sum())
 
     @staticmethod
     def _shares(counts: Ints) -> Floats:

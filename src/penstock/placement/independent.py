@@ -1,9 +1,11 @@
 """Operators that do not matter to one another: an assignment of operators to slots, and a limit on the slowest."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from penstock.placement.costs import Costs, costs_of
-from penstock.placement.instance import Floats, Ints
+from penstock.placement.instance import Floats, Instance, Ints
 from penstock.placement.problem import Problem
 from penstock.placement.registry import Budget
 from penstock.placement.result import Answer
@@ -20,42 +22,54 @@ def fits_independent(problem: Problem) -> bool:
 
 
 def solve_independent(problem: Problem, budget: Budget) -> Answer:
-    """The optimum, by assignments with a falling limit on the response time.
-
-    Without a limit the assignment is the cheapest there is. Then anything as slow as its slowest operator is
-    forbidden, and so on: costs rise while response times fall, until even the fastest conceivable one could not make
-    up for the costs.
-    """
+    """The optimum; if time runs out, the best assignment that was found and a bound."""
     costs = costs_of(problem)
-    slots = _Slots(costs)
-    fastest_ms = slots.fastest_ms()
-    found = None if fastest_ms is None else slots.assign(np.inf)
-    if found is None or fastest_ms is None:
+    best, chosen, bound = cheapest(Slots(costs, pins_of(costs.instance)), budget)
+    if chosen is None:
         return Answer(infeasible=True, method=METHOD)
-    best, chosen, bound = np.inf, found[1], -np.inf
-    while found is not None and bound < best:
+    return Answer(costs.instance.named(chosen), costs.constant + min(best, bound), method=METHOD)
+
+
+def cheapest(slots: "Slots", budget: Budget, below: float = np.inf) -> tuple[float, Ints | None, float]:
+    """The best assignment: its cost, its nodes and a bound that equals the cost unless time ran out.
+
+    Without a limit on the response time the assignment is the cheapest there is. Then anything as slow as its slowest
+    operator is forbidden, and so on: costs rise while response times fall, until even the fastest conceivable one
+    could not make up for the costs. Nodes are None if nothing costs less than `below`, which then is the cost.
+    """
+    per_ms, fastest_ms = slots.costs.per_ms, slots.fastest_ms()
+    if fastest_ms is None:
+        return below, None, below
+    best, chosen = below, None
+    found = slots.assign((below - slots.least_cost) / per_ms if per_ms > 0 and below < np.inf else np.inf)
+    while found is not None:
         cost, assignment, slowest_ms = found
-        if cost + costs.per_ms * slowest_ms < best:
-            best, chosen = cost + costs.per_ms * slowest_ms, assignment
-        bound = cost + costs.per_ms * fastest_ms
-        if budget.is_over or costs.per_ms == 0 or slowest_ms <= slots.rest_ms:
+        if cost + per_ms * slowest_ms < best:
+            best, chosen = cost + per_ms * slowest_ms, assignment
+        bound = cost + per_ms * fastest_ms
+        if per_ms == 0 or slowest_ms <= slots.rest_ms or bound >= best:
             break
-        found = slots.assign(slowest_ms)
-    proven = found is None or not budget.is_over or costs.per_ms == 0
-    return Answer(costs.instance.named(chosen), costs.constant + (best if proven else min(best, bound)), method=METHOD)
+        if budget.is_over:
+            return best, chosen, bound
+        found = slots.assign(min(slowest_ms, (best - cost) / per_ms))
+    return best, chosen, best
 
 
-class _Slots:
-    """Free operators as rows, slots of nodes as columns; pinned operators have theirs already."""
+def pins_of(instance: Instance) -> dict[int, int]:
+    """The node of every operator that has no choice."""
+    nodes = ((operator, instance.pinned(operator)) for operator in range(instance.operators))
+    return {operator: node for operator, node in nodes if node is not None}
 
-    def __init__(self, costs: Costs) -> None:
-        self.costs, instance = costs, costs.instance
-        self.free = free_operators(instance)
-        self.pins = {
-            operator: int(instance.candidates[operator][0])
-            for operator in range(instance.operators)
-            if len(instance.candidates[operator]) == 1
-        }
+
+class Slots:
+    """Operators that are not pinned as rows, slots of nodes as columns; `pins` have their nodes already.
+
+    Those that are not pinned need the same resources and must not matter to one another.
+    """
+
+    def __init__(self, costs: Costs, pins: Mapping[int, int]) -> None:
+        self.costs, self.pins, instance = costs, pins, costs.instance
+        self.free = [operator for operator in range(instance.operators) if operator not in pins]
         room = instance.capacity.copy()
         for operator, node in self.pins.items():
             room[node] -= instance.demand[operator]
@@ -63,9 +77,11 @@ class _Slots:
         demand = int(instance.demand[self.free[0]]) if self.free else 1
         number = np.full(instance.nodes, len(self.free)) if demand == 0 else np.maximum(room, 0) // demand
         self.node_of_slot = np.repeat(np.arange(instance.nodes), np.minimum(number, len(self.free)))
+        self._before_ms, self._after_ms = self._path_ends()
+        self.rest_ms = max(self._before_ms.values(), default=0.0)
         self.cost, self.time_ms = self._rows()
         self.fixed_cost = self._fixed_cost()
-        self.rest_ms = max(self._path_ends()[0].values(), default=0.0)
+        self.least_cost = self.fixed_cost + float(self.cost.min(axis=1).sum())
 
     def _rows(self) -> tuple[Floats, Floats]:
         """What every free operator costs on every node, and the longest path through it."""
@@ -86,7 +102,7 @@ class _Slots:
     def _through_ms(self, operator: int) -> Floats:
         """The longest path through an operator for every node it may be on; all others on such a path are pinned."""
         instance = self.costs.instance
-        before, after = self._path_ends()
+        before, after = self._before_ms, self._after_ms
         there, onward = np.zeros(instance.nodes), np.zeros(instance.nodes)
         for stream in instance.incoming[operator]:
             tail = int(instance.tails[stream])

@@ -87,11 +87,17 @@ def _proper(least: float, most: float) -> Range:
     return (least, most) if most - least > 1e-12 * max(1.0, abs(most)) else (least, least + 1.0)
 
 
-def _extremes(instance: Instance, stream: int, matrix: Floats) -> Range:
-    """The least and the most of `matrix` over the links that a stream may use."""
-    tails, heads = (instance.candidates[int(ends[stream])] for ends in (instance.tails, instance.heads))
-    part = matrix[np.ix_(tails, heads)]
-    return (float(part.min()), float(part.max())) if part.size else (0.0, 0.0)
+def _extremes(instance: Instance, matrix: Floats) -> list[Range]:
+    """The least and the most of `matrix` over the links that every stream may use."""
+    names = [candidates.tobytes() for candidates in instance.candidates]
+    known: dict[tuple[bytes, bytes], Range] = {}
+    ends = list(zip(instance.tails.tolist(), instance.heads.tolist(), strict=True))
+    for tail, head in ends:
+        if (names[tail], names[head]) not in known:
+            part = matrix[np.ix_(instance.candidates[tail], instance.candidates[head])]
+            extremes = (float(part.min()), float(part.max())) if part.size else (0.0, 0.0)
+            known[names[tail], names[head]] = extremes
+    return [known[names[tail], names[head]] for tail, head in ends]
 
 
 def _response_ms(instance: Instance) -> Range:
@@ -100,7 +106,7 @@ def _response_ms(instance: Instance) -> Range:
 
 def longest_ms(instance: Instance, end: int) -> float:
     """The critical path with every operator and stream at its fastest (`end` 0) or slowest (1)."""
-    delays = [_extremes(instance, stream, instance.delay_ms) for stream in range(instance.streams)]
+    delays = _extremes(instance, instance.delay_ms)
     arrivals = [0.0] * instance.operators
     longest = 0.0
     for operator in instance.problem.order:
@@ -121,8 +127,8 @@ def _availability(instance: Instance) -> Range:
     least = sum(float(nodes[c].min()) for c in instance.candidates if len(c))
     most = sum(k * float(nodes[c].max()) for c, k in zip(instance.candidates, instance.most, strict=True) if len(c))
     if links is not None:
-        for stream, (tail, head) in enumerate(zip(instance.tails, instance.heads, strict=True)):
-            near, far = _extremes(instance, stream, links)
+        ends = zip(instance.tails, instance.heads, _extremes(instance, links), strict=True)
+        for tail, head, (near, far) in ends:
             least, most = least + near, most + instance.most[tail] * instance.most[head] * far
     if instance.problem.available_by is AvailabilityModel.NODES:
         least = max((float(nodes[c].min()) for c in instance.candidates if len(c)), default=0.0)
@@ -133,7 +139,7 @@ def _availability(instance: Instance) -> Range:
 
 
 def _network(instance: Instance) -> Range:
-    ends = [_extremes(instance, stream, instance.network_factor) for stream in range(instance.streams)]
+    ends = _extremes(instance, instance.network_factor)
     least = sum(volume * end[0] for volume, end in zip(instance.volume.tolist(), ends, strict=True))
     most = sum(volume * end[1] for volume, end in zip(instance.volume.tolist(), ends, strict=True))
     return _proper(least, most)
@@ -145,8 +151,7 @@ def _cost(instance: Instance) -> Range:
     least = sum(price * few for price, few in zip(prices, fewest, strict=True))
     most = sum(price * many for price, many in zip(prices, instance.most, strict=True))
     if instance.link_cost is not None:
-        for stream, rate in enumerate(instance.rate.tolist()):
-            near, far = _extremes(instance, stream, instance.link_cost)
+        for rate, (near, far) in zip(instance.rate.tolist(), _extremes(instance, instance.link_cost), strict=True):
             least, most = least + rate * near, most + rate * far
     return _proper(least, most)
 

@@ -1,4 +1,4 @@
-"""Shapes of applications that allow more than a general search: independent operators, chains, two full layers."""
+"""Shapes of applications that allow more than a general search: independent operators, chains, diamonds, layers."""
 
 from dataclasses import dataclass
 
@@ -44,6 +44,34 @@ def chain_of(instance: Instance) -> list[int] | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Diamond:
+    """A source that feeds every operator of `middle`, each of which feeds a sink."""
+
+    source: int
+    middle: tuple[int, ...]
+    sink: int
+
+
+def diamond_of(instance: Instance) -> Diamond | None:
+    """The parts of an application that has this shape, else None."""
+    ends = _ends_of(instance)
+    if ends is None or ends[0] == ends[1]:
+        return None
+    source, sink = ends
+    middle = tuple(operator for operator in range(instance.operators) if operator not in ends)
+    expected = {(source, one) for one in middle} | {(one, sink) for one in middle}
+    links = set(zip(instance.tails.tolist(), instance.heads.tolist(), strict=True))
+    return Diamond(source, middle, sink) if middle and links == expected else None
+
+
+def _ends_of(instance: Instance) -> tuple[int, int] | None:
+    """The source and the sink if there is one of each, else None."""
+    sources = [operator for operator in range(instance.operators) if not instance.incoming[operator]]
+    sinks = [operator for operator in range(instance.operators) if not instance.outgoing[operator]]
+    return (sources[0], sinks[0]) if len(sources) == len(sinks) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
 class Layers:
     """A pinned source that feeds every operator of `first`, each of which feeds all of `second`, which feed a pinned
     sink.
@@ -60,11 +88,10 @@ class Layers:
 def layers_of(costs: Costs) -> Layers | None:
     """The layers of an application that has this shape, else None."""
     instance = costs.instance
-    sources = [operator for operator in range(instance.operators) if not instance.incoming[operator]]
-    sinks = [operator for operator in range(instance.operators) if not instance.outgoing[operator]]
-    if len(sources) != 1 or len(sinks) != 1:
+    ends = _ends_of(instance)
+    if ends is None:
         return None
-    source, sink = sources[0], sinks[0]
+    source, sink = ends
     first = tuple(sorted(int(instance.heads[stream]) for stream in instance.outgoing[source]))
     second = tuple(sorted(int(instance.tails[stream]) for stream in instance.incoming[sink]))
     expected = {(source, one) for one in first} | {(one, other) for one in first for other in second}

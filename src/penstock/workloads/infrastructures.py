@@ -61,15 +61,14 @@ def waxman(nodes: int, seed: int, slots: int = 2) -> Cluster:
     The square root of `nodes` autonomous systems, on a plane of side 1,000, each have as many routers on a plane of
     side 10,000, which makes links inside a system the slower ones. Both levels are Waxman graphs (alpha 0.15, beta
     0.20), grown node by node with two links each, so that they are connected: a link is chosen with a probability in
-    proportion to alpha exp(-d / (beta L)). Workers are available between 97 % and 99.99999 % of the time. Equal
-    arguments give equal clusters.
+    proportion to alpha exp(-d / (beta L)). Workers are listed system by system, as BRITE numbers them, and available
+    between 97 % and 99.99999 % of the time. Equal arguments give equal clusters.
     """
     if nodes < 1:
         raise UsageError(f"A network cannot have {nodes} nodes; it needs at least 1.")
     rng = np.random.default_rng(seed)
     systems = math.ceil(math.sqrt(nodes))
-    members = [list(range(nodes))[system::systems] for system in range(systems)]
-    members = [routers for routers in members if routers]
+    members = [part.tolist() for part in np.array_split(np.arange(nodes), systems)]
     lengths = np.full((nodes, nodes), np.inf)
     for routers in members:
         for one, other, length in _waxman_links(len(routers), 10_000.0, rng):

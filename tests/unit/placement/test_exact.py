@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.errors import UsageError
-from penstock.evaluation.papers.thesis_cases import OBJECTIVES, chapter_5
+from penstock.evaluation.papers.thesis_cases import OBJECTIVES, chapter_4, chapter_5
 from penstock.placement import (
     Answer,
     Bounds,
@@ -50,6 +50,44 @@ def test_every_shape_has_its_method_and_it_agrees_with_the_general_one(
     results = [checked(problem, "exact", answer, 0.0) for answer in (special, general)]
     assert [result.status for result in results] == [Status.OPTIMAL] * 2
     assert results[0].objective == pytest.approx(results[1].objective, abs=1e-6)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_diamond_whose_ends_have_a_choice_has_a_method_that_agrees_with_the_general_one(objective: str) -> None:
+    problem = chapter_5("diamond", objective, 6, seed=3, operators=6)
+    problem = replace(problem, operators=tuple(replace(operator, candidates=None) for operator in problem.operators))
+    special, general = solve_exact(problem, Budget(60.0)), solve_counts(problem, Budget(60.0))
+    assert special.method == ("independent" if objective == "availability" else "diamond")
+    results = [checked(problem, "exact", answer, 0.0) for answer in (special, general)]
+    assert [result.status for result in results] == [Status.OPTIMAL] * 2
+    assert results[0].objective == pytest.approx(results[1].objective, abs=1e-6)
+
+
+def test_the_fat_application_of_chapter_4_is_proven() -> None:
+    result = solver("exact").solve(chapter_4("diamond", 10, 20, 4, seed=1))
+    assert (result.method, result.status) == ("diamond", Status.OPTIMAL)
+
+
+def test_the_ends_of_a_diamond_take_room_from_what_is_between_them() -> None:
+    def problem(*rooms: float) -> Problem:
+        sizes = {"source": 2.0, "left": 1.0, "right": 1.0, "sink": 1.5}
+        streams = tuple(Stream(*ends) for one in ("left", "right") for ends in (("source", one), (one, "sink")))
+        operators = tuple(Operator(name, size, 1.0) for name, size in sizes.items())
+        return Problem(
+            operators,
+            streams,
+            tuple(Node(name, room) for name, room in zip("ab", rooms, strict=True)),
+            Network(links(2, 10.0)),
+        )
+
+    together = solver("exact").solve(problem(3.5, 5.5))
+    assert together.method == "diamond"
+    assert together.placement == dict.fromkeys(("source", "left", "right", "sink"), ("b",))
+    apart = solver("exact").solve(problem(3.5, 2.0))
+    assert apart.status is Status.OPTIMAL
+    assert apart.placement == {"source": ("b",), "left": ("a",), "right": ("a",), "sink": ("a",)}
+    # There is room for 5.5 in all, which is what they need, but not in two parts of these sizes.
+    assert solver("exact").solve(problem(3.25, 2.25)).status is Status.INFEASIBLE
 
 
 def test_bounds_and_replication_go_to_the_general_method() -> None:
@@ -143,6 +181,19 @@ def test_out_of_time_there_is_a_placement_or_none_but_no_false_bound(topology: s
     assert best.objective is not None
     assert hurried.status in (Status.OPTIMAL, Status.FEASIBLE, Status.TIMEOUT)
     assert hurried.bound is None or hurried.bound <= best.objective + 1e-6
+
+
+def test_a_diamond_out_of_time_has_a_placement_and_says_what_may_be_missing() -> None:
+    problem = chapter_5("diamond", "all", 16, seed=2, operators=11)
+    problem = replace(problem, operators=tuple(replace(operator, candidates=None) for operator in problem.operators))
+    best, hurried = solver("exact").solve(problem), solver("exact").solve(problem, 1e-9)
+    assert best.status is Status.OPTIMAL
+    assert (hurried.method, hurried.status) == ("diamond", Status.FEASIBLE)
+    assert best.objective is not None
+    assert hurried.bound is not None
+    assert hurried.bound <= best.objective + 1e-6
+    assert hurried.gap is not None
+    assert hurried.gap > 0
 
 
 def test_a_child_process_solves_and_is_ended() -> None:

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ import pytest
 from penstock.evaluation.papers.thesis_cases import OBJECTIVES, chapter_5
 from penstock.placement import Network, Node, Operator, Problem, Stream, Weights, solver
 from penstock.placement.heuristics import lower_bound
-from penstock.placement.heuristics.lower_bound import outlook_of, shortest_path_ms
+from penstock.placement.heuristics.lower_bound import outlook_of, shortest_path_ms, swept
 from penstock.testing.solvers import brute_force
 
 
@@ -66,3 +67,20 @@ def test_what_is_pinned_is_known() -> None:
     operators = tuple(Operator(name, execution_time_ms=2.0, candidates=("n",)) for name in "ab")
     problem = Problem(operators, (Stream("a", "b"),), (Node("n", 2.0),), Network(np.zeros((1, 1))))
     assert lower_bound(problem) == pytest.approx(brute_force(problem), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_sweep_finds_the_cheapest_slots_with_their_paths(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cost, paths, slots = rng.uniform(0, 9, 6), rng.choice([0.0, 1.0, 5.0, np.inf], 6), rng.integers(0, 3, 6)
+    everything = [node for node in range(6) for _ in range(slots[node])]
+    sums = [cost[list(some)].sum() + paths[list(some)].max() for some in combinations(everything, 3)]
+    least, nodes = swept(cost, paths, slots, 3)
+    if not sums or not np.isfinite(min(sums)):
+        assert (least, nodes) == (-np.inf, ())
+        return
+    assert least == pytest.approx(min(sums))
+    assert cost[list(nodes)].sum() + paths[list(nodes)].max() == pytest.approx(least)
+    assert (np.bincount(nodes, minlength=6) <= slots).all()
+    assert swept(cost, paths, slots, 3, below=least + 1e-6)[1] == nodes
+    assert swept(cost, paths, slots, 3, below=least - 1e-6)[1] == ()

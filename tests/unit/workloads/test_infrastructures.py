@@ -38,6 +38,17 @@ def test_the_seed_decides_a_random_network() -> None:
     assert waxman(25, seed=1) != waxman(25, seed=2)
 
 
+def test_workers_of_a_system_are_listed_together() -> None:
+    cluster = waxman(36, seed=1)
+    names = [worker.name for worker in cluster.workers]
+    detours_s: dict[tuple[str, str], list[float]] = {pair: [] for pair in permutations(names, 2)}
+    for one, via, other in permutations(names, 3):
+        detours_s[one, other].append(cluster.delay_s(one, via) + cluster.delay_s(via, other))
+    lines = [pair for pair, other_s in detours_s.items() if cluster.delay_s(*pair) < min(other_s) - 1e-9]
+    inside = [pair for pair in lines if names.index(pair[0]) // 6 == names.index(pair[1]) // 6]
+    assert len(inside) > len(lines) / 2
+
+
 def test_availability_is_drawn_from_the_published_range() -> None:
     shares = [worker.availability for worker in waxman(100, seed=3).workers]
     assert 0.97 <= min(shares) < 0.972

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.placement import Network, Node, Normalisation, Operator, Problem, Stream, Weights
+from penstock.placement import Network, Node, Operator, Problem, Stream, Weights
 from penstock.placement.infrastructure import network_of, nodes_of
 from penstock.workloads import waxman
 
@@ -20,14 +20,6 @@ OBJECTIVES: Mapping[str, Weights] = {
 """The objectives of chapter 5 and their weights (sections 5.6.2 and 5.6.3)."""
 
 TOPOLOGIES = ("diamond", "sequential", "replicated")
-
-_AVAILABILITY = (0.588, 0.972)
-NORMALISATION: Mapping[str, Normalisation] = {
-    "diamond": Normalisation((74.0, 410.0), _AVAILABILITY, (132.2, 1409.2)),
-    "sequential": Normalisation((114.0, 3098.0), _AVAILABILITY, (8.4, 303.8)),
-    "replicated": Normalisation((49.0, 247.0), _AVAILABILITY, (52.0, 446.4)),
-}
-"""Table 5.1. What it calls KB is the number of tuples on their way, rate times delay."""
 
 
 def edges(topology: str, operators: int) -> Edges:

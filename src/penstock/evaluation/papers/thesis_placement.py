@@ -1,5 +1,6 @@
 """Placement of single replicas: how long the exact solver takes, and how good heuristics are (chapters 4 and 5)."""
 
+import resource
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,9 +34,9 @@ _AVERAGES: Mapping[str, float] = {
 _WORST_S: Mapping[str, float] = {"local-search": 269.8, "pruned-space": 480.0, "relax-expand-solve": 8280.0}
 """The longest resolution times that the text gives."""
 _OURS = "iterated-local-search"
-_SIZES, _SEEDS = (36, 49, 64, 81, 100), (1, 2, 3)
-_QUICK = ((36, 1), (64, 1), (100, 1))
-_EXACT_LIMIT_S, _ILP_LIMIT_S = 60.0, 60.0
+_SIZES, _SEED = (36, 49, 64, 81, 100), 1
+_QUICK = (36, 64, 100)
+_EXACT_LIMIT_S, _ILP_LIMIT_S = 60.0, 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +63,27 @@ def trials(names: tuple[str, ...], nodes: int, seed: int) -> dict[tuple[str, str
 
 def _timed(name: str, problem: Problem, limit_s: float) -> tuple[float, float]:
     """The objective, 1 if nothing was found, and the CPU time."""
-    begin = time.process_time()
+    begin_s = _processor_s()
     objective = solver(name).solve(problem, limit_s).objective
-    return 1.0 if objective is None else objective, time.process_time() - begin
+    return 1.0 if objective is None else objective, _processor_s() - begin_s
+
+
+def _processor_s() -> float:
+    """CPU time of this process and of those that it started and that have ended: the integer programme has its own."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
 def table_5_2(quick: bool) -> list[Row]:
-    """Degradation of all heuristics; quick: three networks in place of 15, and without the integer programme."""
+    """Degradation of all heuristics on one network of each size, as published; quick: of three sizes."""
     names = (*(name for name in _TABLE_5_2 if name != "ilp-timeout"), _OURS)
-    runs = [trials(names, nodes, seed) for nodes, seed in (_QUICK if quick else _networks())]
+    runs = [trials(names, nodes, _SEED) for nodes in (_QUICK if quick else _SIZES)]
     if not quick:
-        runs.append(trials(("ilp-timeout",), _SIZES[0], _SEEDS[0]))
+        runs.append(trials(("ilp-timeout",), _SIZES[0], _SEED))
     rows: list[Row] = []
     for name in (*_TABLE_5_2, _OURS):
         rows.extend(_rows(name, runs))
     return rows
-
-
-def _networks() -> list[tuple[int, int]]:
-    return [(nodes, seed) for nodes in _SIZES for seed in _SEEDS]
 
 
 def _rows(name: str, runs: list[dict[tuple[str, str, str], Trial]]) -> list[Row]:
@@ -102,7 +105,8 @@ def _rows(name: str, runs: list[dict[tuple[str, str, str], Trial]]) -> list[Row]
 
 
 _NOTES = {
-    "greedy-no-penalty": "depends on the order in which nodes happen to be listed, which is not published",
+    "greedy-no-penalty": "the text says no more than that nodes are not sorted: taken as BRITE lists them, system by "
+    "system; what comes first in that list, and how far from the pinned operators, is chance",
     "ilp-timeout": f"HiGHS for {_ILP_LIMIT_S:g} s on one network of 36 nodes; published: CPLEX for 300 s on all",
     "local-search": "the published cells have a mean of 1.3",
     "tabu-search": "the published cells have a mean of 1.3",
@@ -111,21 +115,32 @@ _NOTES = {
 
 
 def figure_4_8(quick: bool) -> list[Row]:
-    """How the time to a proven optimum grows with operators, nodes and capacity; the figure gives no numbers."""
-    limit_s = 6.0 if quick else 300.0
-    operators = (10, 20) if quick else (10, 20, 30, 40, 50)
-    nodes = (10, 50) if quick else (10, 20, 40, 60, 80, 100)
+    """How the time to a proven optimum grows with operators, nodes and capacity; the figure gives no numbers.
+
+    Only two ratios are published, in the text.
+    """
+    limit_s = 6.0 if quick else 20.0
+    operators = (10, 50) if quick else (10, 20, 30, 40, 50)
+    nodes = (10, 50) if quick else (10, 20, 40, 50, 60, 80, 100)
     capacities = (2, 10) if quick else (2, 4, 6, 8, 10)
     rows = []
-    for topology, label in (("sequential", "sequential"), ("diamond", "fat")):
+    for topology, label, published in (("sequential", "sequential", 2.0), ("diamond", "fat", 36.0)):
         cases = [(f"{count} operators", (count, 20, 4)) for count in operators]
         cases += [(f"{count} nodes", (20, count, 4)) for count in nodes]
         cases += [(f"capacity {capacity}", (20, 20, capacity)) for capacity in capacities]
+        solver("exact").solve(chapter_4(topology, 4, 4, 4, seed=1))  # loads what it needs, which is not timed
+        seconds = {}
         for what, (count, size, capacity) in cases:
             problem = chapter_4(topology, count, size, capacity, seed=1)
             begin = time.process_time()
             found = solver("exact").solve(problem, limit_s)
+            seconds[what] = time.process_time() - begin
             gap = "" if found.gap is None or found.gap < 1e-6 else f", gap {100 * found.gap:.0f} %"
             note = f"{found.status}{gap}, CPU time, limit {limit_s:g} s"
-            rows.append(Row(f"{label}, {what}: s", None, time.process_time() - begin, note))
+            rows.append(Row(f"{label}, {what}: s", None, seconds[what], note))
+        ratio = seconds["50 operators"] / seconds["50 nodes"]
+        rows.append(Row(f"{label}: time of 50 operators on 20 nodes over 20 on 50", published, ratio, _WHY_4_8))
     return rows
+
+
+_WHY_4_8 = "published for CPLEX, whose time grows with operators; methods made for the shape grow with nodes as well"

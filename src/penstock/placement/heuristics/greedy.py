@@ -1,6 +1,7 @@
 """Greedy First-fit (thesis, section 5.5.1): nodes in the order of their penalty, operators breadth first."""
 
 from collections import deque
+from functools import lru_cache
 
 import numpy as np
 
@@ -38,18 +39,27 @@ def nodes_by_penalty(instance: Instance) -> Ints:
 
 def first_fit(instance: Instance, nodes: Ints) -> Ints:
     """The placement that results; an operator that fits nowhere overloads the node with the most room left."""
-    room = instance.capacity.copy()
-    rank = np.empty(instance.nodes, dtype=np.int64)
-    rank[nodes] = np.arange(instance.nodes)
+    room, demand, preferred = instance.capacity.tolist(), instance.demand.tolist(), nodes.tolist()
     assignment = np.full(instance.operators, -1, dtype=np.int64)
-    fixed = [operator for operator in range(instance.operators) if instance.pinned(operator) is not None]
-    for operator in [*fixed, *(o for o in breadth_first(instance) if instance.pinned(o) is None)]:
-        candidates, demand = instance.candidates[operator], instance.demand[operator]
-        fitting = candidates[room[candidates] >= demand]
-        node = fitting[np.argmin(rank[fitting])] if len(fitting) else candidates[np.argmax(room[candidates])]
+    for operator in _pinned_first(instance):
+        candidates = instance.candidates[operator].tolist()
+        possible = preferred
+        if len(candidates) < instance.nodes:
+            allowed = set(candidates)
+            possible = [node for node in preferred if node in allowed]
+        node = next((node for node in possible if room[node] >= demand[operator]), None)
+        if node is None:
+            node = max(candidates, key=room.__getitem__)
         assignment[operator] = node
-        room[node] -= demand
+        room[node] -= demand[operator]
     return assignment
+
+
+@lru_cache(maxsize=16)
+def _pinned_first(instance: Instance) -> tuple[int, ...]:
+    """In which order operators are placed: the pinned ones, then the others breadth first; made once."""
+    pinned = [operator for operator in range(instance.operators) if instance.pinned(operator) is not None]
+    return (*pinned, *(operator for operator in breadth_first(instance) if instance.pinned(operator) is None))
 
 
 def breadth_first(instance: Instance) -> list[int]:

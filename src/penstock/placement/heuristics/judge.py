@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from penstock.placement.costs import Costs, costs_of
-from penstock.placement.evaluator import TOLERANCE, evaluate
+from penstock.placement.evaluator import TOLERANCE
 from penstock.placement.instance import UNITS, Floats, Instance, Ints, instance_of
 from penstock.placement.objective import objective_of
 from penstock.placement.problem import AvailabilityModel, Problem
@@ -83,10 +83,9 @@ class Judge:
 
     def answer(self, assignment: Ints | None, method: str) -> Answer:
         """The answer that a placement amounts to, none if it breaks a constraint."""
-        if assignment is None:
+        if assignment is None or self.score(assignment)[0] > 0:
             return Answer(method=method)
-        placement = self.instance.named(assignment)
-        return Answer(placement if evaluate(self.instance.problem, placement).is_feasible else None, method=method)
+        return Answer(self.instance.named(assignment), method=method)
 
     def _scores(self, assignments: Ints) -> Scores:
         instance, costs = self.instance, self.costs

@@ -44,7 +44,10 @@ class Landscape:
         self._onward, self._back = Delays.of(instance.delay_ms), Delays.of(instance.delay_ms.T)
         self._same_demand = bool((instance.demand == instance.demand[0]).all())
         begins, ends = terrain.leaps
-        self._avoidable = [bool(((begins < rank) & (ends > rank)).any()) for rank in terrain.rank]
+        leapt = np.bincount(begins + 1, minlength=instance.operators + 1)[: instance.operators]
+        self._avoidable = (np.cumsum(leapt - np.bincount(ends, minlength=instance.operators + 1)[:-1]) > 0)[
+            terrain.rank
+        ]
         self._first_of_class = np.unique(terrain.classes, return_index=True)[1]
         self._links = [(np.ascontiguousarray(cost.matrix.T), cost.matrix) for cost in terrain.stream_costs]
         self.reset(assignment)
@@ -106,6 +109,26 @@ class Landscape:
         else:
             change[self.room[None, :] < instance.demand[:, None]] = np.inf
         return change
+
+    def through_ms(self, operator: int) -> Floats:
+        """For every node the longest path through `operator` there while the others stay; paths must count."""
+        own = self.terrain.costs.execution_ms[operator]
+        return np.asarray(self.side_ms(operator, onward=False) + self.side_ms(operator, onward=True) - own)
+
+    def side_ms(self, operator: int, onward: bool) -> Floats:
+        """For every node the longest path that begins (`onward`) or ends with `operator` there; 0 if none counts."""
+        if not self.terrain.per_ms:
+            return np.zeros(self.terrain.instance.nodes)
+        sets, known_ms, delays = (
+            (self.terrain.after, self._rest_ms, self._back)
+            if onward
+            else (self.terrain.before, self._arrival_ms, self._onward)
+        )
+        own = self.terrain.costs.execution_ms[operator]
+        if sets.of[operator] < 0:
+            return np.asarray(own)
+        near = list(sets.members[sets.of[operator]])
+        return np.asarray(own + (known_ms[near][:, None] + delays.matrix[self.assignment[near]]).max(axis=0))
 
     def _add_farthest(self, through: Floats, sets: NeighbourSets, times_ms: Floats, delay_ms: Floats) -> None:
         """Add for every operator and node the latest arrival from (or longest rest to) the operators next to it."""

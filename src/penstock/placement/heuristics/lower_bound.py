@@ -68,7 +68,7 @@ def outlook_of(problem: Problem) -> Outlook | None:
         return Outlook(terrain.costs.objective(pinned) - _SLACK, ())
     slots = _slots(terrain)
     costs, known = _least_costs(terrain, slots)
-    least, nodes = _swept(costs.min(axis=0), terrain.per_ms * _shortest_ms(problem), slots, len(costs))
+    least, nodes = swept(costs.min(axis=0), terrain.per_ms * _shortest_ms(problem), slots, len(costs))
     return Outlook(terrain.costs.constant + known + least - _SLACK, nodes)
 
 
@@ -190,15 +190,18 @@ def _link_costs(terrain: Terrain, operator: int) -> Floats:
     return np.asarray(sum((kind.factors[stream] * kind.matrix for kind in terrain.stream_costs), start=zero))
 
 
-def _swept(cost: Floats, path_cost: Floats, slots: Ints, count: int) -> tuple[float, tuple[int, ...]]:
-    """The least sum of the `count` cheapest slots and the largest path cost among their nodes, and their nodes."""
-    best, total = np.inf, 0.0
+def swept(
+    cost: Floats, path_cost: Floats, slots: Ints, count: int, below: float = np.inf
+) -> tuple[float, tuple[int, ...]]:
+    """The least sum of the `count` cheapest slots and the largest path cost among their nodes, and their nodes.
+
+    No nodes if there are not enough slots, or if no sum is below the limit.
+    """
+    best, total = below, 0.0
     nodes: tuple[int, ...] = ()
     taken: list[tuple[float, int]] = []
-    for node in np.argsort(path_cost, kind="stable").tolist():
+    for node in _worth_sweeping(cost, path_cost, slots, count, below):
         price = float(cost[node])
-        if not np.isfinite(price + path_cost[node]):
-            continue
         for _ in range(int(slots[node])):
             if len(taken) < count:
                 heapq.heappush(taken, (-price, node))
@@ -208,6 +211,23 @@ def _swept(cost: Floats, path_cost: Floats, slots: Ints, count: int) -> tuple[fl
         if len(taken) == count and total + float(path_cost[node]) < best:
             best, nodes = total + float(path_cost[node]), tuple(sorted(where for _, where in taken))
     return (best, nodes) if nodes else (-np.inf, ())
+
+
+def _worth_sweeping(cost: Floats, path_cost: Floats, slots: Ints, count: int, below: float) -> list[int]:
+    """The nodes by their path cost, up to where that alone is more than any price could make good."""
+    order = np.argsort(path_cost, kind="stable")
+    order = order[np.isfinite(cost[order] + path_cost[order]) & (slots[order] > 0)]
+    prices, paths = np.repeat(cost[order], slots[order]), np.repeat(path_cost[order], slots[order])
+    if len(prices) < count or not count:
+        return []
+    least = float(np.partition(prices, count - 1)[:count].sum())
+    if least + paths[count - 1] >= below:
+        return []
+    if paths[0] == paths[-1]:
+        order = order[np.argsort(cost[order], kind="stable")]
+        return [int(node) for node in order[: int(np.searchsorted(np.cumsum(slots[order]), count)) + 1]]
+    most = min(below, float(prices[:count].sum() + paths[count - 1])) - least
+    return [int(node) for node in order[path_cost[order] <= most + _SLACK]]
 
 
 def _farthest(paths_ms: Floats, slots: Ints, count: int) -> float:

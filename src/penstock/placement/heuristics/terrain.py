@@ -175,7 +175,12 @@ class Terrain:
             done[heads] += arriving.max(axis=0)
         return np.asarray(done.max(axis=0))
 
-    def fit(self, assignments: Ints) -> Bools:
+    def keep(self, assignments: Ints) -> Bools:
+        """Whether every row keeps to capacities and candidates."""
+        allowed = np.isfinite(self.node[np.arange(self.instance.operators), assignments]).all(axis=1)
+        return np.asarray(allowed & self._fit(assignments))
+
+    def _fit(self, assignments: Ints) -> Bools:
         """Whether every row gives no node more than it can take."""
         instance, rows = self.instance, len(assignments)
         keys = assignments + (np.arange(rows) * instance.nodes)[:, None]
