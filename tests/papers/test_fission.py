@@ -2,13 +2,10 @@
 
 from functools import cache
 
+import pytest
+
 from penstock.evaluation.papers import EXPERIMENTS, Row
-from penstock.evaluation.papers.fission import (
-    TABLE_2,
-    half_the_replicas,
-    no_replicas,
-    replicas_without_queues,
-)
+from penstock.evaluation.papers.fission import TABLE_2
 
 
 @cache
@@ -53,20 +50,26 @@ def test_without_replicas_events_are_processed_as_published() -> None:
 
 
 def test_parameters_move_the_loss_as_published() -> None:
-    def loss(app: int, setting: str, occurrence: int = 0) -> float:
-        return ours("fission-parameters", f"App {app} {setting}: % lost", occurrence)
+    def loss(setting: str) -> float:
+        return ours("fission-parameters", f"App 3 {setting}: % lost")
 
-    for app, occurrence in ((1, 1), (3, 0)):
-        default = loss(app, "default", occurrence)
-        assert loss(app, "R' = 8", occurrence) < default
-        assert loss(app, "upper threshold 0.8", occurrence) < default
-        assert loss(app, "short term only", occurrence) > default
-    assert loss(3, "default") > loss(1, "default", 1)
+    assert loss("short term only") > loss("default") > loss("R' = 8")
+    assert loss("upper threshold 0.8") < loss("default") / 2
+    assert loss("default") > ours("fission-parameters", "App 1 default: % lost")
 
 
-def test_presets_follow_from_the_load() -> None:
+def test_loads_have_the_published_peak_and_number_of_events() -> None:
+    for case in TABLE_2:
+        curve = case.curve
+        rates = [curve.rate_per_s(float(at_s)) for at_s in range(60 * case.minutes)]
+        assert sum(rates) == pytest.approx(case.ss2, rel=0.001)
+        assert max(rates) == pytest.approx(case.app.high_per_s, rel=0.001)
+        assert min(rates) > 0.0
+
+
+def test_scenarios_follow_from_the_load() -> None:
     news = TABLE_2[4]
-    most = replicas_without_queues(news)
+    most = news.replicas("ss2")
     assert sum(most.values()) - most["source"] == 30
-    assert all(half == -(-most[name] // 2) for name, half in half_the_replicas(news).items())
-    assert set(no_replicas(news).values()) == {1}
+    assert all(half == -(-most[name] // 2) for name, half in news.replicas("ss3").items())
+    assert set(news.replicas("ss1").values()) == {1}

@@ -5,6 +5,9 @@ from functools import cache
 import pytest
 
 from penstock.evaluation.papers import EXPERIMENTS, Row
+from penstock.evaluation.papers.stela import on_processors
+from penstock.simulation import World
+from penstock.workloads import STELA_SETTINGS, Constant
 
 
 @cache
@@ -32,15 +35,53 @@ def test_the_worked_example_to_the_digit() -> None:
         ("stela-figure-4", "star", 65.0),
         ("stela-figure-4", "linear", 45.0),
         ("stela-figure-4", "diamond", 100.0),
-        ("stela-figure-6", "page-load", 80.0),
-        ("stela-figure-6", "processing", 80.0),
+        ("stela-figure-6", "page-load", 100.0),
+        ("stela-figure-6", "processing", 100.0),
         ("stela-figure-6", "network-monitoring", 21.0),
     ],
 )
 def test_scale_out_gains_over_round_robin(figure: str, name: str, gain: float) -> None:
-    """Published are 120, 125 and 125 % for diamond, Page Load and Processing, where the default lost throughput."""
+    """Published are 120, 125 and 125 % for diamond, Page Load and Processing; twice the executors cannot bring that."""
     assert ours(figure, f"{name}: Stela over round robin, %") >= gain - 0.1
+    assert ours(figure, f"{name}: round robin over before, %") == pytest.approx(0.0, abs=0.1)
     assert ours(figure, f"{name}: least link load over round robin, %") == pytest.approx(0.0, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["page-load", "processing", "network-monitoring"])
+def test_scale_out_gains_over_before_as_published(name: str) -> None:
+    row = rows("stela-figure-6")[f"{name}: Stela over before, %"]
+    assert row.published is not None
+    assert row.ours is not None
+    assert row.ours >= row.published
+
+
+def test_a_gain_that_is_missed_says_why() -> None:
+    for figure in ("stela-figure-4", "stela-figure-6"):
+        for case, row in rows(figure).items():
+            if case.endswith("Stela over round robin, %") and (row.ours or 0.0) < (row.published or 0.0):
+                assert "Table I lets the congested operator double" in row.note
+
+
+def test_before_scaling_the_fullest_machine_is_just_full_whatever_was_drawn() -> None:
+    for name, settings in STELA_SETTINGS.items():
+        scaling = on_processors(name, 1)
+        shares = [cost.slot_share for cost in scaling.app.costs.values()]
+        world = World([(scaling.app, Constant(scaling.load_per_s))], scaling.cluster, scaling.start)
+        world.sleep_until(60.0)
+        world.observe()
+        world.sleep_until(70.0)
+        seen = world.observe()
+        assert {worker.slots for worker in scaling.cluster.workers} == {settings.processors}
+        # A draw may want more of a processor than an executor can use.
+        if max(shares) < 1:
+            assert max(worker.usage or 0.0 for worker in seen.workers.values()) == pytest.approx(1.0, abs=0.01)
+        assert on_processors(name, 1) == scaling
+        assert on_processors(name, 2) != scaling
+
+
+def test_where_processors_may_be_short_stela_still_gains() -> None:
+    for figure, name in (("stela-figure-4", "star"), ("stela-figure-4", "diamond"), ("stela-figure-6", "page-load")):
+        assert ours(figure, f"{name}: Stela over round robin, processors drawn, %") > 0.0
 
 
 def test_knowing_what_could_be_handled_helps_where_the_publications_projection_is_too_careful() -> None:
@@ -52,6 +93,6 @@ def test_knowing_what_could_be_handled_helps_where_the_publications_projection_i
 
 def test_scale_in_keeps_throughput_and_output() -> None:
     assert ours("stela-figure-8", "Stela: throughput kept, %") >= 99.0
-    assert ours("stela-figure-8", "random victims: throughput kept, mean, %") < 90.0
-    assert ours("stela-figure-8", "random victims: throughput kept, worst, %") < 60.0
-    assert ours("stela-figure-8", "Stela: less down time than random victims, %") >= 87.5
+    assert ours("stela-figure-8", "random machines, the rest stays: throughput kept, mean, %") < 90.0
+    assert ours("stela-figure-8", "random machines, the rest stays: throughput kept, worst, %") < 70.0
+    assert ours("stela-figure-8", "Stela: less down time than random machines, %") >= 87.5

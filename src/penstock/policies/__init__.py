@@ -1,7 +1,7 @@
 """What decides: one file per policy, each a pure function of what was observed."""
 
 from penstock.policies.autrascale import AutraScale
-from penstock.policies.autrascale_memory import AutraScaleMemory
+from penstock.policies.autrascale_memory import AutraScaleMemory, RateModel, models_from_json, models_to_json
 from penstock.policies.base import Memory, Policy, serves_requests
 from penstock.policies.drs import Drs, DrsMemory
 from penstock.policies.ds2 import Ds2, Ds2Memory
@@ -19,7 +19,11 @@ from penstock.policies.stela import Stela, StelaMemory
 from penstock.policies.threshold import Threshold, ThresholdMemory
 from penstock.policies.workers_only import WorkersOnly
 
-register("static", "keeps one setting: what runs, the smallest or the largest", Static)
+register(
+    "static",
+    "keeps one setting: what runs, the smallest, the largest, or what the load will need (ss1, ss2, ss3)",
+    Static,
+)
 register("threshold", "one more instance per overloaded one, half when all are idle (Elastic Storm)", Threshold)
 register("ds2", "true rates and the graph: the least parallelism that keeps up with the sources (DS2)", Ds2)
 register(
@@ -59,6 +63,7 @@ __all__ = [
     "Policy",
     "PolicyInfo",
     "ProfiledElysium",
+    "RateModel",
     "SparkDynamicAllocation",
     "Static",
     "Stela",
@@ -67,6 +72,8 @@ __all__ = [
     "ThresholdMemory",
     "WorkersOnly",
     "allowed_workers",
+    "models_from_json",
+    "models_to_json",
     "on_fewest_workers",
     "policy",
     "register",

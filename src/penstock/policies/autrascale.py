@@ -1,7 +1,8 @@
 """AuTraScale: throughput first, then Bayesian optimisation of latency and resources, carried over between rates."""
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -105,6 +106,11 @@ class AutraScale:
             raise UsageError("AuTraScale needs uniform, iterations and rate_windows of at least 1.")
         if min(self.interval_s, self.running_s, self.window_s) <= 0:
             raise UsageError("AuTraScale needs interval_s, running_s and window_s above 0.")
+
+    def with_library(self, library: Mapping[str, tuple[RateModel, ...]]) -> "InformedAutraScale":
+        """The same policy with the models of earlier runs, by application."""
+        given = {f.name: getattr(self, f.name) for f in fields(AutraScale)}
+        return InformedAutraScale(**given, library=library)
 
     def start(self) -> AutraScaleMemory:
         """Nothing is known."""
@@ -347,6 +353,17 @@ class AutraScale:
         if course.misses + 1 < self.rate_windows:
             return _Turn(replace(course, misses=course.misses + 1), "settled, but not as it should be")
         return self._throughput(scene, Course(rate_per_s=scene.input_per_s, rates=course.rates))
+
+
+@dataclass(frozen=True, slots=True)
+class InformedAutraScale(AutraScale):
+    """AuTraScale that begins with a model library."""
+
+    library: Mapping[str, tuple[RateModel, ...]] = field(default_factory=dict)
+
+    def start(self) -> AutraScaleMemory:
+        """Nothing but the models of earlier runs is known."""
+        return AutraScaleMemory(library=self.library)
 
 
 def _rate(scene: Scene, course: Course) -> float:

@@ -1,8 +1,10 @@
 """What AuTraScale remembers: plain values that can be written down, so that a restarted controller knows them all."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from penstock.errors import UsageError
 
 Vector: TypeAlias = tuple[int, ...]
 """Instances of every operator, in the order of the topology."""
@@ -89,3 +91,46 @@ def with_model(models: tuple[RateModel, ...], model: RateModel, tolerance: float
 def is_about(rate_per_s: float, other_per_s: float, tolerance: float) -> bool:
     """Whether the first rate is within the share `tolerance` of the other."""
     return abs(rate_per_s - other_per_s) <= tolerance * other_per_s
+
+
+def models_to_json(operators: Sequence[str], models: Sequence[RateModel]) -> dict[str, Any]:
+    """The library of one application with these operators, as plain values."""
+    return {
+        "operators": list(operators),
+        "models": [
+            {
+                "rate_per_s": model.rate_per_s,
+                "base": list(model.base),
+                "samples": [[list(sample.parallelism), sample.latency_s] for sample in model.samples],
+                "settled": list(model.settled),
+            }
+            for model in models
+        ],
+    }
+
+
+def models_from_json(operators: Sequence[str], saved: Mapping[str, Any]) -> tuple[RateModel, ...]:
+    """The library that was saved; raises `UsageError` when it is broken or of other operators."""
+    try:
+        known, models = saved["operators"], tuple(_model(one) for one in saved["models"])
+    except (KeyError, TypeError, ValueError):
+        raise UsageError("The saved rate models are broken; remove them and let them be learned again.") from None
+    lengths = {len(vector) for m in models for vector in (m.base, m.settled, *(s.parallelism for s in m.samples))}
+    if known != list(operators) or lengths - {len(operators)}:
+        raise UsageError(
+            f"The saved rate models are of the operators {', '.join(map(str, known))}, not of "
+            f"{', '.join(operators)}; remove them and let them be learned again."
+        )
+    return models
+
+
+def _model(saved: Mapping[str, Any]) -> RateModel:
+    samples = tuple(
+        Sample(_vector(parallelism), None if latency_s is None else float(latency_s))
+        for parallelism, latency_s in saved["samples"]
+    )
+    return RateModel(float(saved["rate_per_s"]), _vector(saved["base"]), samples, _vector(saved["settled"]))
+
+
+def _vector(saved: Sequence[Any]) -> Vector:
+    return tuple(int(count) for count in saved)

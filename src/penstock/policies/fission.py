@@ -66,11 +66,11 @@ class Fission:
     once for that); until there was one, from what they handle per second of useful time.
 
     Short term, every `ts_s` seconds: above `upper` an operator is overloaded, below `lower` underloaded. When the same
-    was found `w` times in a row, `r` replicas are added or removed, and counting starts anew. Mid term, every `tm_s`
-    seconds: the states of all windows since the last time make a Markov chain. The likeliest state in the long run is
-    the one to prepare for, if it is more likely than the current one by `s`; otherwise the current one. An operator
-    that is, or will be, over- or underloaded gets or loses `r_mid` replicas at once. Without `mid_term` only the first
-    analyser runs. Windows are as long as the loop's observations; the publication's are of one second.
+    was found `w` times in a row, `r` replicas are added or removed, and again for every time that follows. Mid term,
+    every `tm_s` seconds: the states of all windows since the last time make a Markov chain. The likeliest state in the
+    long run is the one to prepare for, if it is more likely than the current one by `s`; otherwise the current one. An
+    operator that is, or will be, over- or underloaded gets or loses `r_mid` replicas at once. Without `mid_term` only
+    the first analyser runs. Windows are as long as the loop's observations; the publication's are of one second.
 
     `bounded` keeps the mid term from overshooting: it removes no replica that the current load needs, and adds none
     that would have been idle at the peak of its history (as published: off). The workers are the fewest that hold all
@@ -214,7 +214,7 @@ class Fission:
             known = replace(known, history="", peak_per_s=0.0)
         if step.because is None and load is not None and known.equal >= self.w:
             step = self._reacted(operator, instances, known, load)
-        return step, known if step.because is None else replace(known, equal=0)
+        return step, known
 
     def _analysed(self, known: Replicas) -> tuple[Replicas, float]:
         """The short-term analysis of the windows since the last one, and the load in them."""

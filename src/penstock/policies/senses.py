@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from penstock.analysis import newest, weighted_mean
 from penstock.model import Configuration, Keep, Observation, Parallelism, Topology, View, diff
 from penstock.policies.assessment import DRAINING, Assessment, Load, Thresholds, scaled_to, total_per_s
 from penstock.profiling import Estimator, Learned, Loads
+
+_RISES = 3
+"""How many times in a row a load must be higher than before to be taken to go on rising."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,20 @@ def _sources(topology: Topology, observations: tuple[Observation, ...]) -> dict[
         source: weighted_mean((a.operators[source].input_per_s, w) for a, w in seen if source in a.operators)
         for source in topology.sources
     }
+
+
+def rising_on(view: View, sources: Loads, lead_s: float) -> dict[str, float]:
+    """What every application whose load has risen with each of the last observations gets in `lead_s`, at that pace.
+
+    A step is over after two of them, whenever it falls into a window; it takes more to be taken for a slope.
+    """
+    found = {}
+    seen = view.observations[-1 - _RISES :]
+    for name in sources if len(seen) > _RISES else ():
+        loads = [total_per_s(_sources(view.topologies[name], (observation,))) for observation in seen]
+        if all(before < after for before, after in pairwise(loads)):
+            found[name] = loads[-1] + lead_s * (loads[-1] - loads[0]) / (seen[-1].at_s - seen[0].at_s)
+    return found
 
 
 def to_carry(

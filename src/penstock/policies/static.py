@@ -13,12 +13,14 @@ class Static:
     """Keeps one setting.
 
     `preset` is `initial` (whatever runs), `smallest` or `largest` (over-provisioned: every operator at its greatest
-    parallelism on every worker). `parallelism` gives every operator that number of instances instead, within its
+    parallelism on every worker). `ss1`, `ss2` and `ss3` are the static scenarios of operator fission: no replicas, the
+    fewest that handle the highest load, and half of these; the load is not known here, so the run begins with them, and
+    whatever runs is kept. `parallelism` gives every operator that number of instances instead, within its
     bounds; `workers` that number of workers, within the quota. Without `workers` a given parallelism gets the fewest
     workers that hold it. It needs no measurements, so a forced setting is asked for at once.
     """
 
-    preset: Literal["initial", "smallest", "largest"] = "initial"
+    preset: Literal["initial", "smallest", "largest", "ss1", "ss2", "ss3"] = "initial"
     workers: int | None = None
     parallelism: int | None = None
 

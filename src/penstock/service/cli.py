@@ -37,7 +37,9 @@ Workers = Annotated[
 Initial = Annotated[str, typer.Option(help="Start with everything allowed ('largest') or the least ('smallest').")]
 Target = Annotated[float | None, typer.Option(help="Latency target in seconds (default: the application's).")]
 Period = Annotated[float, typer.Option(help="Seconds between two observations; a change cools down for three of them.")]
-Models = Annotated[Path | None, typer.Option(help="Folder of models that 'penstock profile' saved, for 'elysium'.")]
+Models = Annotated[
+    Path | None, typer.Option(help="Folder of models: of 'penstock profile' for 'elysium', its own for 'autrascale'.")
+]
 Requests = Annotated[
     list[str] | None,
     typer.Option(
@@ -223,7 +225,7 @@ def demo(
         return
     request = RunRequest(
         "top-words:service_ms=16",
-        "elysium:assessment_period_s=15,window_s=10,drain_s=30",
+        "elysium:assessment_period_s=5,window_s=10,drain_s=30,lead_s=20",
         f"sine:low=10,high=100,period={lasts_s:g}",
         lasts_s,
         execution="fused",

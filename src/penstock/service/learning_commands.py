@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.service.options import Duration, Json, Load, Out, Seed
+from penstock.service.options import Duration, Json, Load, Out, Seed, Trigger
 
 Name = Annotated[str, typer.Argument(metavar="APP", help="Application (see 'penstock apps').")]
 
@@ -25,6 +25,7 @@ def profile(
     live: Annotated[bool, typer.Option("--live", help="On Spark, in real time, instead of simulated.")] = False,
     workers: Annotated[int, typer.Option(help="Executors of a live run.")] = 4,
     master: Annotated[str | None, typer.Option(help="Spark master of a live run, if not a private one.")] = None,
+    trigger: Trigger = 0.5,
     out: Out = Path("runs"),
     as_json: Json = False,
 ) -> None:
@@ -36,7 +37,7 @@ def profile(
 
     lasts_s = (300.0 if live else 1800.0) if duration is None else duration
     how = execution or ("fused" if live else "pipelined")
-    request = ProfileRequest(application, load, lasts_s, seed, how, check_load, live)
+    request = ProfileRequest(application, load, lasts_s, seed, how, check_load, live, trigger_s=trigger)
     os.environ.setdefault("MPLCONFIGDIR", str(open_folder(out) / ".cache"))
     if live:
         result = learn(request, live_source(request, out, workers, master), out)

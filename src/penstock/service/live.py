@@ -106,7 +106,7 @@ def run_live(request: RunRequest, place: LivePlace, watcher: Watcher) -> None:
         settings = dynamic_allocation(run.start.workers, place.executors) if request.left_to_spark else {}
         spark = start_session(cluster, name, place.folder / "session", settings, executors=run.start.workers)
         try:
-            run.warm_up(spark, watcher.say)
+            run.warm_up(spark, watcher)
             run.control(spark, watcher)
         except PenstockError:
             raise
@@ -212,7 +212,7 @@ class _LiveRun:
             self._rewound.ports.actuator.requested() if self._rewound else request.start(self._topologies, self._pool)
         )
 
-    def warm_up(self, spark: "SparkSession", say: Callable[[str], None]) -> None:
+    def warm_up(self, spark: "SparkSession", watcher: Watcher) -> None:
         """Run the built-in applications over a few events, so that what is measured later is not their start.
 
         All slots take part, as far as the operators' bounds allow: an executor, too, is slow the first time. A user's
@@ -224,12 +224,15 @@ class _LiveRun:
         schedule = Schedule(Constant(100.0))
         slots = self.start.workers * self._cluster.slots_per_executor
         for pipeline in self._pipelines:
+            if watcher.interrupted.is_set():
+                break
             if pipeline.name in SPARK_APPLICATIONS and not any(map(is_shared, pipeline.graph().sinks)):
-                say(f"Warming up {pipeline.name} ...")
+                watcher.say(f"Warming up {pipeline.name} ...")
                 sources = [source.name for source in pipeline.graph().sources]
                 past = SourceLoad(schedule, time.time() - 60.0, _WARM_UP_S)
                 spread = {o.name: o.clip(slots) for o in self._topologies[pipeline.name].operators}
-                self._running(spark, pipeline, dict.fromkeys(sources, past), folder, spread).rehearse()
+                running = self._running(spark, pipeline, dict.fromkeys(sources, past), folder, spread)
+                running.rehearse(watcher.interrupted.is_set)
         shutil.rmtree(folder, ignore_errors=True)
 
     def control(self, spark: "SparkSession", watcher: Watcher) -> None:
@@ -279,6 +282,7 @@ class _LiveRun:
             return ports.clock.now_s() < last_s and any(application.backlog for application in seen)
 
         loop.run(until_s, watcher.interrupted.is_set, behind, self._planned)
+        self._request.keep_learned(loop.memory, self._topologies)
 
     def _epoch_s(self) -> float:
         """When the load begins, in seconds since 1970; a run that is taken up keeps its own."""

@@ -16,8 +16,8 @@ from penstock.service.runs import kept_entries, was_stopped
 
 _T1, _T2 = "top-words:service_ms=16", "sentiment:service_ms=16"
 _POLICIES = {
-    JOINT: "joint:assessment_period_s=15,window_s=10",
-    REACTIVE: "elysium:assessment_period_s=15,window_s=10,drain_s=30",
+    JOINT: "joint:assessment_period_s=5,window_s=10",
+    REACTIVE: "elysium:assessment_period_s=5,window_s=10,drain_s=30,lead_s=20",
 }
 _DURATION_S = 150.0
 _NOTE = "four executors of one slot, one run"

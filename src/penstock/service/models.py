@@ -8,11 +8,20 @@ from typing import Any
 from penstock.errors import UnknownName, UsageError
 from penstock.forecasting import Chosen, Forecaster, forecaster_from_json
 from penstock.model import Observation, Topology
-from penstock.policies import Elysium, Policy
+from penstock.policies import (
+    AutraScale,
+    AutraScaleMemory,
+    Elysium,
+    Policy,
+    RateModel,
+    models_from_json,
+    models_to_json,
+)
 from penstock.profiling import ApplicationProfile, OverheadProfile, SelectivityProfile, UsageProfile
 from penstock.stores import DataRange, ModelInfo, ModelLibrary, SavedModel
 
 FORECAST = "input-load"
+RATES = "rates"
 _PARTS = ("selectivity", "usage", "overhead")
 
 
@@ -64,16 +73,39 @@ def load_forecaster(library: ModelLibrary, application: str, name: str) -> Forec
     return forecaster_from_json(payload["forecaster"])
 
 
-def with_saved_models(made: Policy[Any], folder: Path, topologies: Mapping[str, Topology], name: str) -> Policy[Any]:
-    """The policy with what was learned before about every application; only ELYSIUM has a use for that.
+def load_rate_models(library: ModelLibrary, topology: Topology, name: str) -> tuple[RateModel, ...]:
+    """What AuTraScale learned of an application, rate by rate; nothing when it was never in charge of it."""
+    try:
+        payload = library.load(topology.name, RATES, name).payload
+    except UnknownName:
+        return ()
+    return models_from_json(topology.names, payload)
 
-    Raises `UsageError` for another policy, and when the models of an application are missing or do not fit it.
+
+def keep_learned(folder: Path, memory: object, topologies: Mapping[str, Topology], name: str) -> tuple[Path, ...]:
+    """Keep what a policy has learned in a run for the next one, and say where; only AuTraScale has such models."""
+    if not isinstance(memory, AutraScaleMemory):
+        return ()
+    library, created = ModelLibrary(folder), datetime.now(UTC)
+    return tuple(
+        library.save(SavedModel(ModelInfo(app, RATES, name, created), models_to_json(topologies[app].names, models)))
+        for app, models in memory.library.items()
+    )
+
+
+def with_saved_models(made: Policy[Any], folder: Path, topologies: Mapping[str, Topology], name: str) -> Policy[Any]:
+    """The policy with what was learned before about every application.
+
+    ELYSIUM needs what `penstock profile` has learned. AuTraScale takes what it has learned itself in earlier runs, if
+    anything. Raises `UsageError` for another policy, and when models are missing or do not fit.
     """
+    library = ModelLibrary(folder)
+    if isinstance(made, AutraScale):
+        return made.with_library({app: load_rate_models(library, t, name) for app, t in topologies.items()})
     if not isinstance(made, Elysium):
-        raise UsageError("Only the policy 'elysium' uses saved models; leave out --models.")
+        raise UsageError("Only the policies 'elysium' and 'autrascale' use saved models; leave out --models.")
     if not folder.is_dir():
         raise UsageError(f"There is no folder '{folder}'; make one with 'penstock profile', or leave out --models.")
-    library = ModelLibrary(folder)
     profiles = {app: load_profile(library, topology, name) for app, topology in topologies.items()}
     found = {app: load_forecaster(library, app, name) for app in topologies}
     return made.with_models(profiles, {app: one for app, one in found.items() if one is not None})

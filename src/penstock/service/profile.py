@@ -49,6 +49,7 @@ class ProfileRequest:
     check_load: str = "sine"
     live: bool = False
     period_s: float = 10.0
+    trigger_s: float = 0.5
 
     def __post_init__(self) -> None:
         if "+" in self.application:
@@ -150,7 +151,7 @@ def _run(request: ProfileRequest, load: str, seed: int) -> RunRequest:
     """The over-provisioned application under a load, with nobody in charge."""
     settings = LoopSettings(observe_every_s=request.period_s, decide_every_s=request.duration_s)
     base = RunRequest(request.application, "static", load, request.duration_s, seed, request.execution)
-    return replace(base, live=request.live, settings=settings)
+    return replace(base, live=request.live, settings=settings, trigger_s=request.trigger_s)
 
 
 def _forecast(observations: tuple[Observation, ...], application: str) -> Chosen | None:

@@ -10,8 +10,8 @@ from typing import Any
 from penstock.control import LoopSettings
 from penstock.errors import UsageError
 from penstock.model import Cluster, Configuration, Objectives, ScaleRequest, Topology, largest, smallest
-from penstock.policies import SPARK_DYNAMIC_ALLOCATION, Elysium, Policy, Static, policy, serves_requests
-from penstock.workloads import Application, Curve, application, parse_load
+from penstock.policies import SPARK_DYNAMIC_ALLOCATION, AutraScale, Elysium, Policy, Static, policy, serves_requests
+from penstock.workloads import SCENARIOS, Application, Curve, application, parse_load, scenario
 
 EXECUTIONS = ("fused", "pipelined")
 PRESETS = ("largest", "smallest")
@@ -19,7 +19,7 @@ PRESETS = ("largest", "smallest")
 
 def uses_models(text: str) -> bool:
     """Whether the policy that `text` asks for has a use for models that were learned before."""
-    return isinstance(policy(text), Elysium)
+    return isinstance(policy(text), Elysium | AutraScale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class RunRequest:
 
     Several applications have the same load, or one each, joined by `+` in their order. None stands for the
     application's own value. `initial` is where the run starts: with everything that is allowed (`largest`) or with the
-    least (`smallest`). `models` is the folder of what was learned before (None: nothing), `requests` what the user will
-    ask for, and when.
+    least (`smallest`). `models` is the folder of what was learned before, and of what this run learns (None: nothing),
+    `requests` what the user will ask for, and when.
     """
 
     application: str
@@ -73,15 +73,28 @@ class RunRequest:
                 f"'{self.load}' are {len(self.loads)} loads for {len(self.names)} applications; "
                 "give one for all, or one for each, joined by '+'."
             )
-        if not self.live:
-            if self.left_to_spark:
-                raise UsageError(
-                    f"'{self.policy}' is Spark's own doing and cannot be simulated; use it with 'penstock run' or "
-                    "'penstock compare --live'."
-                )
-            for simulated in self.applications():
-                self.curve(simulated)
-            self.make_policy({simulated.name: simulated.topology for simulated in self.applications()})
+        if self.live:
+            self._check_live()
+        else:
+            self._check_simulated()
+
+    def _check_simulated(self) -> None:
+        if self.left_to_spark:
+            raise UsageError(
+                f"'{self.policy}' is Spark's own doing and cannot be simulated; use it with 'penstock run' or "
+                "'penstock compare --live'."
+            )
+        for simulated in self.applications():
+            self.curve(simulated)
+        self.make_policy({simulated.name: simulated.topology for simulated in self.applications()})
+
+    def _check_live(self) -> None:
+        made = policy(self.policy)
+        if isinstance(made, Static) and made.preset in SCENARIOS:
+            raise UsageError(
+                f"'{self.policy}' follows from what a simulated application costs, which is not known of a live one; "
+                "give static:parallelism=N instead."
+            )
 
     def _check_requests(self) -> None:
         made = policy(self.policy)
@@ -165,6 +178,14 @@ class RunRequest:
 
         return with_saved_models(made, self.models, topologies, model_name(self.live, self.execution))
 
+    def keep_learned(self, memory: object, topologies: Mapping[str, Topology]) -> None:
+        """Keep what the policy has learned in this run for the next one, where models are kept."""
+        if self.models is None:
+            return
+        from penstock.service.models import keep_learned, model_name
+
+        keep_learned(self.models, memory, topologies, model_name(self.live, self.execution))
+
     def objectives(self, default_target_s: float) -> Objectives:
         """What the user wants; the target of the application where none was given."""
         return Objectives(latency_target_s=self.latency_target_s or default_target_s)
@@ -178,6 +199,14 @@ class RunRequest:
         most, least = largest(topologies, cluster), smallest(topologies, cluster)
         chosen = policy(self.policy)
         preset = chosen.preset if isinstance(chosen, Static) else "initial"
+        if preset in SCENARIOS:
+            return self._scenario(preset).fitted(topologies, cluster)
         if (self.initial if preset == "initial" else preset) == "largest":
             return most
         return most.with_workers(least.workers) if self.left_to_spark else least
+
+    def _scenario(self, name: str) -> Configuration:
+        """Every application with the replicas of a static scenario."""
+        return Configuration(
+            {app.name: scenario(name, app, self.curve(app), self.duration_s) for app in self.applications()}, 1
+        )

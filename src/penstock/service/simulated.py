@@ -28,6 +28,7 @@ def simulate(
     loop = ControlLoop(plant, request.make_policy(topologies), ports, request.settings, on_entry)
     loop.begin(request.identity)
     loop.run(request.duration_s, planned=request.requests)
+    request.keep_learned(loop.memory, topologies)
 
 
 def _executed(app: Application, execution: str) -> Application:

@@ -17,9 +17,10 @@ from penstock.workloads.curves import (
     Step,
     Sum,
 )
-from penstock.workloads.fourier import Fourier, Peak, Stretched, news_like, twitter_like
+from penstock.workloads.fourier import Fourier, Peak, Stretched, news_like, surges, twitter_like
 from penstock.workloads.infrastructures import ansnet, waxman
 from penstock.workloads.loads import LOAD_INFOS, LOADS, LoadInfo, parse_load
+from penstock.workloads.scenarios import SCENARIOS, scenario
 from penstock.workloads.schedule import Schedule
 from penstock.workloads.trace import Trace, read_trace
 
@@ -27,6 +28,7 @@ __all__ = [
     "APPLICATIONS",
     "LOADS",
     "LOAD_INFOS",
+    "SCENARIOS",
     "STELA_SCALE_IN",
     "STELA_SETTINGS",
     "Application",
@@ -56,6 +58,8 @@ __all__ = [
     "news_like",
     "parse_load",
     "read_trace",
+    "scenario",
+    "surges",
     "twitter_like",
     "waxman",
 ]

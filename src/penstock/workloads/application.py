@@ -15,7 +15,9 @@ class OperatorCost:
     `selectivity` the events sent to each downstream operator per event handled (1 where not given).
     `contention` and `coherence` are the two coefficients of the universal scalability law. `key_skew` is the
     exponent of the Zipf law by which a hashed key spreads events over instances (0: evenly).
-    `fixed_s` is what every instance costs per batch whatever it handles (state commits).
+    `fixed_s` is what every instance costs per batch whatever it handles (state commits). `slot_share` is the part of
+    a slot that an instance keeps busy while it works; for the rest it waits, and others on its worker may have the slot
+    (not in a fused segment, where a task holds its slot until it ends).
     """
 
     rate_per_s: float
@@ -25,10 +27,13 @@ class OperatorCost:
     key_skew: float = 0.0
     fixed_s: float = 0.0
     state_bytes: float = 0.0
+    slot_share: float = 1.0
 
     def __post_init__(self) -> None:
         if self.rate_per_s <= 0:
             raise InvalidModel(f"An operator's rate must be above 0 events per second, not {self.rate_per_s:g}.")
+        if not 0 < self.slot_share <= 1:
+            raise InvalidModel(f"An instance keeps more than 0 and at most 1 of a slot busy, not {self.slot_share:g}.")
         for downstream, ratio in self.selectivity.items():
             if ratio < 0:
                 raise InvalidModel(f"The selectivity towards '{downstream}' is {ratio:g}; it must not be negative.")
@@ -74,3 +79,12 @@ class Application:
     def share(self, source: str) -> float:
         """The part of the application's load that arrives at `source`."""
         return self.source_share.get(source, 1.0 / len(self.topology.sources))
+
+    def inputs_per_s(self, load_per_s: float) -> dict[str, float]:
+        """What arrives at every operator under that load when everything is handled."""
+        arriving = {source: load_per_s * self.share(source) for source in self.topology.sources}
+        for name in self.topology.order:
+            for downstream in self.topology.downstream(name):
+                sent = arriving[name] * self.costs[name].selectivity.get(downstream, 1.0)
+                arriving[downstream] = arriving.get(downstream, 0.0) + sent
+        return arriving

@@ -2,6 +2,7 @@
 
 import cmath
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.errors import InvalidModel
@@ -55,6 +56,18 @@ class Peak:
         if after_s < 0:
             return self.height_per_s * math.exp(-((after_s / self.rise_s) ** 2))
         return self.height_per_s * math.exp(-after_s / self.decay_s)
+
+
+def surges(starts: Sequence[float], length: float, harmonics: int = 8) -> Fourier:
+    """A load that is 1 for `length` from each start on and 0 for the rest of a period of 1, as far as so many harmonics
+    can follow; Lanczos' factors keep them from ringing."""
+    coefficients = []
+    for k in range(1, harmonics + 1):
+        turn, damping = 2.0 * math.pi * k, math.sin(math.pi * k / (harmonics + 1)) * (harmonics + 1) / (math.pi * k)
+        cosine = sum(math.sin(turn * (start + length)) - math.sin(turn * start) for start in starts)
+        sine = sum(math.cos(turn * start) - math.cos(turn * (start + length)) for start in starts)
+        coefficients.append((damping * cosine / (math.pi * k), damping * sine / (math.pi * k)))
+    return Fourier(length * len(starts), tuple(coefficients), 1.0)
 
 
 _TWITTER = Fourier(

@@ -53,12 +53,18 @@ SHORT = Fission(mid_term=False)
 
 
 def test_an_overloaded_operator_gets_a_replica_after_w_equal_analyses() -> None:
-    assert replicas_over_time(SHORT, [600.0] * 6) == [1, 2, 2, 3, 3, 4]
-    assert replicas_over_time(replace(SHORT, w=3, r=2), [600.0] * 6) == [1, 1, 3, 3, 3, 5]
+    assert replicas_over_time(SHORT, [600.0] * 3)[:2] == [1, 2]
+    assert replicas_over_time(replace(SHORT, w=3, r=2), [600.0] * 3) == [1, 1, 3]
+
+
+def test_while_it_stays_overloaded_it_gets_another_with_every_analysis() -> None:
+    """Algorithm 3 asks at every analysis whether the state has lasted for W windows; it does not count anew."""
+    assert replicas_over_time(SHORT, [600.0] * 8) == [1, 2, 3, 4, 5, 6, 6, 6]
+    assert replicas_over_time(replace(SHORT, w=3, r=2), [600.0] * 6) == [1, 1, 3, 5, 7, 7]
 
 
 def test_an_underloaded_operator_loses_one() -> None:
-    assert replicas_over_time(SHORT, [60.0] * 8, start=4) == [4, 3, 3, 2, 2, 1, 1, 1]
+    assert replicas_over_time(SHORT, [60.0] * 6, start=4) == [4, 3, 2, 1, 1, 1]
 
 
 def test_a_balanced_operator_keeps_what_it_has() -> None:
@@ -76,7 +82,7 @@ def test_thresholds_decide() -> None:
 
 
 def test_the_short_term_has_its_own_period() -> None:
-    assert replicas_over_time(replace(SHORT, ts_s=10.0), [600.0] * 8) == [1, 1, 1, 2, 2, 2, 2, 3]
+    assert replicas_over_time(replace(SHORT, ts_s=10.0), [600.0] * 8) == [1, 1, 1, 2, 2, 3, 3, 4]
 
 
 def test_the_reason_names_operator_and_load() -> None:

@@ -61,7 +61,7 @@ def test_parameters_are_read_as_their_types() -> None:
         ("ds2:utilisation=nan", UsageError, "must be a number, not 'nan'"),
         ("ds2:utilisation=inf", UsageError, "must be a number"),
         ("ds2:utilisation=1.5", UsageError, "at most 1, not 1.5"),
-        ("static:huge", UsageError, "must be one of initial, smallest, largest, not 'huge'"),
+        ("static:huge", UsageError, "must be one of initial, smallest, largest, ss1, ss2, ss3, not 'huge'"),
         ("static:workers=few", UsageError, "must be a whole number or none, not 'few'"),
         ("static:largest,preset=initial", UsageError, "gives 'preset' twice"),
         ("static:a,b,c,d", UsageError, "more values than policy 'static' has parameters"),

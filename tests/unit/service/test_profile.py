@@ -110,7 +110,7 @@ def test_models_go_to_those_that_use_them(penstock: Penstock, models: Path, tmp_
         (["sentiment"], "There is no selectivity model of 'sentiment' in "),
         (["top-words+sentiment"], "There is no selectivity model of 'sentiment' in "),
         (["top-words", "--execution", "fused"], "selectivity model of 'top-words' called 'simulated-fused'; "),
-        (["top-words", "--policy", "ds2"], "Only the policy 'elysium' uses saved models; leave out --models."),
+        (["top-words", "--policy", "ds2"], "Only the policies 'elysium' and 'autrascale' use saved models; "),
         (["top-words", "--models", "nowhere"], "There is no folder 'nowhere'; "),
     ],
 )

@@ -1,8 +1,11 @@
 """Where a run begins, and how it is known to have been broken off."""
 
+import pytest
+
 from penstock.control import Ended
 from penstock.control.entries import STOPPED
-from penstock.model import Cluster
+from penstock.errors import UsageError
+from penstock.model import Cluster, Configuration
 from penstock.service.requests import RunRequest
 from penstock.service.runs import was_stopped
 from penstock.workloads import application
@@ -38,6 +41,25 @@ def test_a_static_setting_is_there_from_the_beginning() -> None:
     assert request("static:largest", "smallest").start(TOPOLOGIES, CLUSTER) == most
     assert request("static:smallest", "largest").start(TOPOLOGIES, CLUSTER) == least
     assert request("static", "smallest").start(TOPOLOGIES, CLUSTER) == least
+
+
+def test_a_static_scenario_follows_from_the_load() -> None:
+    app = application("fission-1")
+    topologies = {app.name: app.topology}
+
+    def start(preset: str) -> Configuration:
+        run = RunRequest("fission-1", f"static:{preset}", "constant:rate=800", 60.0)
+        return run.start(topologies, app.cluster)
+
+    assert set(start("ss1").parallelism["fission-1"].values()) == {1}
+    assert start("ss2").parallelism["fission-1"]["bag-of-words"] == 8
+    assert start("ss3").parallelism["fission-1"]["bag-of-words"] == 4
+    assert start("ss1").workers < start("ss2").workers
+
+
+def test_a_static_scenario_needs_costs_that_are_known_of_simulated_applications_alone() -> None:
+    with pytest.raises(UsageError, match="static:parallelism=N"):
+        request("static:ss2", "largest")
 
 
 def test_a_run_that_was_broken_off_is_known_by_its_end() -> None:

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from penstock.errors import InvalidModel
-from penstock.workloads import Fourier, Peak, Schedule, news_like, twitter_like
+from penstock.workloads import Fourier, Peak, Schedule, news_like, surges, twitter_like
 
 
 def test_a_fourier_series_is_the_sum_of_its_harmonics() -> None:
@@ -15,6 +15,17 @@ def test_a_fourier_series_is_the_sum_of_its_harmonics() -> None:
 
 def test_a_fourier_series_never_goes_below_zero() -> None:
     assert Fourier(1, ((-5, 0),), period_s=60).rate_per_s(0) == 0
+
+
+def test_surges_last_as_long_as_asked_and_do_not_ring() -> None:
+    curve = surges((0.3, 0.7), 0.2)
+    values = [curve.rate_per_s(step / 1000) for step in range(1000)]
+    assert len(curve.coefficients) == 8
+    assert sum(values) / 1000 == pytest.approx(0.4, abs=0.01)
+    assert curve.rate_per_s(0.4) == pytest.approx(1.0, abs=0.05)
+    assert curve.rate_per_s(0.8) == pytest.approx(1.0, abs=0.05)
+    assert curve.rate_per_s(0.1) == pytest.approx(0.0, abs=0.05)
+    assert max(values) < 1.05
 
 
 def test_a_peak_is_highest_at_its_time_and_comes_back_every_period() -> None:

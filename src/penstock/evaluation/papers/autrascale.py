@@ -1,17 +1,16 @@
 """The experiments of "AuTraScale: An Automated and Transfer Learning Solution for Streaming System Auto-Scaling"."""
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from penstock.analysis import Space, bootstrap_set, fit_gaussian_process
 from penstock.evaluation.papers.autrascale_runs import Job, Ran, constant, steered
-from penstock.evaluation.papers.experiment import Experiment, Row
+from penstock.evaluation.papers.experiment import Experiment, Row, interval
 from penstock.policies import AutraScale, Drs, Ds2, Policy
 from penstock.policies.autrascale_memory import RateModel, Sample
 from penstock.policies.autrascale_search import Goal, most_promising, outside, with_predictions
@@ -152,18 +151,25 @@ def _against_ds2(jobs: Sequence[Job], saved: float) -> list[Row]:
     label = f"{jobs[0].name}{', slower' if jobs[0].slower else ''}"
     ends = {name: [steered(job, policy, 4800.0) for job in jobs] for name, policy in policies.items()}
     rows = []
+    late = {name: sum(ran.latency_s > jobs[0].app.latency_target_s for ran in runs) for name, runs in ends.items()}
     for name, runs in ends.items():
-        late = sum(ran.latency_s > jobs[0].app.latency_target_s for ran in runs)
-        latency = f"{1000 * fmean(ran.latency_s for ran in runs):.0f} ms, {late} of {len(runs)} late"
+        latency = f"{1000 * fmean(ran.latency_s for ran in runs):.0f} ms, {late[name]} of {len(runs)} late"
         totals = [float(ran.total) for ran in runs]
-        rows.append(Row(f"{label} {name}: instances", None, fmean(totals), f"{_interval(totals)}; {latency}"))
+        rows.append(Row(f"{label} {name}: instances", None, fmean(totals), f"{interval(totals)}; {latency}"))
     for name, published in (("DS2", saved), ("DS2 at full use", None)):
         fewer = [float(other.total - own.total) for other, own in zip(ends[name], ends["AuTraScale"], strict=True)]
         shares = [100.0 * f / other.total for f, other in zip(fewer, ends[name], strict=True)]
-        rows.append(Row(f"{label}: fewer instances than {name}", published, fmean(fewer), _interval(fewer)))
-        note = f"{_interval(shares)}; published as the mean of both queries" if published is not None else ""
+        more = "" if fmean(fewer) >= 0 else f"; {_why_more(name, late[name])}"
+        rows.append(Row(f"{label}: fewer instances than {name}", published, fmean(fewer), interval(fewer) + more))
+        note = f"{interval(shares)}; published as the mean of both queries" if published is not None else ""
         rows.append(Row(f"{label}: % fewer than {name}", None if published is None else 13.5, fmean(shares), note))
     return rows
+
+
+def _why_more(other: str, late: int) -> str:
+    if late:
+        return f"{other} is late {late} times"
+    return f"a search ends with the first sample in time that is within {OURS.over_allocation:.0%} of the base"
 
 
 def _carried_over(seeds: int) -> list[Row]:
@@ -183,18 +189,10 @@ def _carried_over(seeds: int) -> list[Row]:
             f"word-count 280k to 350k: samples {label} a model of the old rate",
             None,
             fmean(counts),
-            f"{_interval(counts)}" + (f"; {met} of {seeds} within the target" if label == "with" else ""),
+            f"{interval(counts)}" + (f"; {met} of {seeds} within the target" if label == "with" else ""),
         )
         for label, counts in taken.items()
     ]
-
-
-def _interval(values: Sequence[float]) -> str:
-    """The 95 % confidence interval of the mean."""
-    if len(values) < 2:
-        return "one run"
-    half = 1.96 * stdev(values) / math.sqrt(len(values))
-    return f"{len(values)} seeds, mean {fmean(values):.1f} +- {half:.1f}"
 
 
 def table_4(quick: bool) -> list[Row]:

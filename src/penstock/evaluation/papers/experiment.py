@@ -1,7 +1,9 @@
 """What a reproduction of a published table or figure is."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean, stdev
 from typing import Any
 
 
@@ -26,3 +28,11 @@ class Experiment:
     name: str
     summary: str
     run: Callable[[bool], list[Row]]
+
+
+def interval(values: Sequence[float]) -> str:
+    """The mean with its 95 % confidence interval, in words."""
+    if len(values) < 2:
+        return "one run"
+    half = 1.96 * stdev(values) / math.sqrt(len(values))
+    return f"{len(values)} seeds, mean {fmean(values):.1f} +- {half:.1f}"

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.analysis import desired_inputs
 from penstock.control import Action, ControlLoop, Decided, LoopSettings, Observed, Plant, Ports
 from penstock.evaluation.convergence import Sample, convergence_times_s
 from penstock.model import Cluster, Configuration, Objectives, Observation, Reconfigure, ScaleRequest
@@ -64,7 +63,9 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a scaling: source events handled in full per second before and after, and how it went on between.
+    """What came of a scaling: throughput before and after, and how it went on between.
+
+    Throughput is, as published, what all sinks together handle per second.
 
     `output` is the share of the load that the sinks put out, window by window, after the request.
     """
@@ -103,31 +104,24 @@ def run(scaling: Scaling, policy: Stela, seed: int = 0, window_s: float = WINDOW
     seen = [entry.observation for entry in entries if isinstance(entry, Observed)]
     made = [e.decision for e in entries if isinstance(e, Decided) and isinstance(e.decision, Reconfigure)]
     after = [o for o in seen if o.at_s > AT_S + 1e-6]
-    desired = _desired(app, scaling.load_per_s)
+    desired = app.inputs_per_s(scaling.load_per_s)
     return Outcome(
-        _in_full(scaling, desired, [o for o in seen if AT_S - STEADY_S < o.at_s <= AT_S + 1e-6]),
-        _in_full(scaling, desired, [o for o in after if o.at_s > scaling.until_s - STEADY_S]),
+        _throughput_per_s(app, [o for o in seen if AT_S - STEADY_S < o.at_s <= AT_S + 1e-6]),
+        _throughput_per_s(app, [o for o in after if o.at_s > scaling.until_s - STEADY_S]),
         tuple(Sample(o.at_s, o.window_s, _output(app, desired, o)) for o in after),
         made[0].release,
         made[0].target,
     )
 
 
-def _desired(app: Application, load_per_s: float) -> dict[str, float]:
-    """What every operator would have to handle per second so that nothing queues."""
-    ratios = {(s.upstream, s.downstream): app.costs[s.upstream].selectivity[s.downstream] for s in app.topology.streams}
-    sources = {name: load_per_s * app.share(name) for name in app.topology.sources}
-    return {name: rate or 0.0 for name, rate in desired_inputs(app.topology, sources, ratios).items()}
-
-
-def _in_full(scaling: Scaling, desired: Mapping[str, float], seen: Sequence[Observation]) -> float:
-    """Source events per second of which every operator has handled its part, as an acknowledgement in Storm says."""
-    name = scaling.app.name
-    shares = []
-    for operator, rate in desired.items():
-        handled = sum((o.applications[name].operators[operator].processed_per_s or 0.0) * o.window_s for o in seen)
-        shares.append(handled / (rate * sum(o.window_s for o in seen)))
-    return scaling.load_per_s * min(shares)
+def _throughput_per_s(app: Application, seen: Sequence[Observation]) -> float:
+    """What all sinks together handled per second."""
+    handled = sum(
+        (o.applications[app.name].operators[sink].processed_per_s or 0.0) * o.window_s
+        for o in seen
+        for sink in app.topology.sinks
+    )
+    return handled / sum(o.window_s for o in seen)
 
 
 def _output(app: Application, desired: Mapping[str, float], seen: Observation) -> float:

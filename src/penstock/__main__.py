@@ -1,0 +1,5 @@
+"""The command line as `python -m penstock`."""
+
+from penstock.service.cli import main
+
+main()
