@@ -1,8 +1,9 @@
 """How soon policies follow a step of the load: from the step to sustained throughput again, on a live application.
 
-Usage: python -m benchmarks.live.reaction [--policies ds2,threshold] [--low 150] [--high 700] [--duration 180]
+Usage: python -m benchmarks.live.reaction [--application synthetic] [--policies ds2,threshold] [--low 150] [--high 700]
+                                          [--duration 180] [--trigger 0.5]
 
-Runs `penstock run synthetic` under a step for each policy and reads its journal. The throughput is sustained again at
+Runs the application under a step for each policy and reads its journal. The throughput is sustained again at
 the end of the first window after which the application completes, for the next three windows, at least 95 % of
 what arrives, and for good when the backlog that the step has built up is gone as well.
 """
@@ -17,12 +18,10 @@ from typing import Any
 from benchmarks.live.testbed import keep, run_penstock, say
 
 from penstock.control import Acted, Entry, Observed
+from penstock.service.policy_list import split_policies
 
-APPLICATION = "synthetic"
 SUSTAINED = 0.95
 WINDOWS = 3
-TRIGGER_S = 0.5
-"""Least seconds between the starts of two batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +32,16 @@ class Step:
     high_per_s: float
     duration_s: float
     period_s: float = 5.0
+    application: str = "synthetic"
+    trigger_s: float = 0.5
 
     @property
     def at_s(self) -> float:
         return round(self.duration_s / 3)
+
+    @property
+    def name(self) -> str:
+        return self.application.split(":")[0]
 
     @property
     def load(self) -> str:
@@ -45,16 +50,17 @@ class Step:
 
 def run(policy: str, step: Step, out: Path, workers: int = 4) -> list[Entry]:
     """One live run; all entries of its journal."""
-    arguments = [APPLICATION, "--policy", policy, "--load", step.load, "--duration", f"{step.duration_s:g}"]
+    arguments = [step.application, "--policy", policy, "--load", step.load, "--duration", f"{step.duration_s:g}"]
     return run_penstock(
-        [*arguments, "--period", f"{step.period_s:g}", "--workers", str(workers), "--trigger", str(TRIGGER_S)], out
+        [*arguments, "--period", f"{step.period_s:g}", "--workers", str(workers), "--trigger", str(step.trigger_s)], out
     )
 
 
-def reaction(entries: Sequence[Entry], step_s: float) -> dict[str, Any]:
+def reaction(entries: Sequence[Entry], step: Step) -> dict[str, Any]:
     """Seconds from the step to the first action, to sustained throughput, and to an empty backlog."""
+    step_s = step.at_s
     windows = [entry.observation for entry in entries if isinstance(entry, Observed)]
-    after = [(w.at_s, w.window_s, w.applications[APPLICATION]) for w in windows if w.at_s - w.window_s >= step_s - 1]
+    after = [(w.at_s, w.window_s, w.applications[step.name]) for w in windows if w.at_s - w.window_s >= step_s - 1]
     acted = [entry.at_s for entry in entries if isinstance(entry, Acted) and entry.at_s >= step_s and not entry.error]
     kept_up = [(a.completed or 0.0) >= SUSTAINED * (a.arrived or 0.0) for _, _, a in after]
     sustained = [after[i][0] for i in range(len(after) - WINDOWS + 1) if all(kept_up[i : i + WINDOWS])]
@@ -71,9 +77,9 @@ def reaction(entries: Sequence[Entry], step_s: float) -> dict[str, Any]:
         "windows": [
             {
                 "at_s": round(w.at_s, 1),
-                "input_per_s": w.applications[APPLICATION].input_per_s,
-                "throughput_per_s": w.applications[APPLICATION].throughput_per_s,
-                "backlog": w.applications[APPLICATION].backlog,
+                "input_per_s": w.applications[step.name].input_per_s,
+                "throughput_per_s": w.applications[step.name].throughput_per_s,
+                "backlog": w.applications[step.name].backlog,
                 "workers": len(w.workers),
             }
             for w in windows
@@ -83,19 +89,21 @@ def reaction(entries: Sequence[Entry], step_s: float) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--application", default="synthetic")
     parser.add_argument("--policies", default="ds2,threshold")
     parser.add_argument("--low", type=float, default=150.0)
     parser.add_argument("--high", type=float, default=700.0)
     parser.add_argument("--duration", type=float, default=180.0)
+    parser.add_argument("--trigger", type=float, default=0.5)
     parser.add_argument("--out", type=Path, default=Path("runs/benchmarks"))
     given = parser.parse_args()
-    step = Step(given.low, given.high, given.duration)
-    results: dict[str, Any] = {"load": step.load}
-    for policy in given.policies.split(","):
+    step = Step(given.low, given.high, given.duration, application=given.application, trigger_s=given.trigger)
+    results: dict[str, Any] = {"application": step.application, "load": step.load}
+    for policy in split_policies(given.policies):
         with tempfile.TemporaryDirectory(prefix="reaction-") as name:
-            results[policy] = reaction(run(policy, step, Path(name)), step.at_s)
+            results[policy] = reaction(run(policy, step, Path(name)), step)
         found = {name: value for name, value in results[policy].items() if name != "windows"}
-        keep("reaction", results, given.out)
+        keep(f"reaction-{step.name}", results, given.out)
         say(f"{policy:12} {found}")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from benchmarks.live.reaction import APPLICATION, TRIGGER_S, Step, reaction, run
+from benchmarks.live.reaction import Step, reaction, run
 from benchmarks.live.testbed import keep, say
 
 from penstock.analysis import application_rates
@@ -57,24 +57,28 @@ def measured_pauses(entries: Sequence[Entry]) -> Pauses:
 
 
 def start_up_s(entries: Sequence[Entry]) -> float:
-    """How long executors took to come."""
-    actions = [action for entry in entries if isinstance(entry, Acted) for action in entry.actions]
-    waits = [action.duration_s for action in actions if action.application is None and action.pause_s == 0]
+    """How long executors took to come: from asking for them to the first observation in which they are there."""
+    waits = []
+    for number, entry in enumerate(entries):
+        if isinstance(entry, Acted) and any(a.application is None and a.pause_s == 0 for a in entry.actions):
+            came = (e.at_s for e in entries[number:] if isinstance(e, Observed))
+            there = (len(e.observation.workers) for e in entries[number:] if isinstance(e, Observed))
+            waits += [at_s - entry.at_s for at_s, n in zip(came, there, strict=True) if n == entry.target.workers][:1]
     return float(np.median(waits)) if waits else WorldSettings().start_up_s
 
 
-def batch_overhead_s(entries: Sequence[Entry], until_s: float, trigger_s: float) -> float:
-    """The fixed part of a batch, from the time before `until_s`, when the load is low and nothing queues.
+def batch_overhead_s(entries: Sequence[Entry], step: Step) -> float:
+    """The fixed part of a batch, from the time before the step, when the load is low and nothing queues.
 
     An event waits for half a trigger interval, or half a batch where batches are longer, and then for its own batch.
     """
     found = []
     for entry in entries:
-        seen = entry.observation.applications[APPLICATION] if isinstance(entry, Observed) else None
-        if seen is None or seen.latency is None or entry.at_s > until_s:
+        seen = entry.observation.applications[step.name] if isinstance(entry, Observed) else None
+        if seen is None or seen.latency is None or entry.at_s > step.at_s:
             continue
         shares = [o.parallel_share for o in seen.operators.values() if o.parallel_share is not None]
-        batch_s = max(seen.latency.p50_s - trigger_s / 2, seen.latency.p50_s / 1.5)
+        batch_s = max(seen.latency.p50_s - step.trigger_s / 2, seen.latency.p50_s / 1.5)
         found += [batch_s * (1.0 - max(shares))] if shares else []
     return float(np.median(found)) if found else WorldSettings().batch_overhead_s
 
@@ -84,7 +88,7 @@ def simulated(entries: Sequence[Entry], policy: str, step: Step) -> list[Entry]:
     started = next(entry for entry in entries if isinstance(entry, Started))
     application = measured_application(entries)
     curve = parse_load(step.load, step.low_per_s, step.high_per_s, step.duration_s)
-    overhead_s = batch_overhead_s(entries, step.at_s, TRIGGER_S)
+    overhead_s = batch_overhead_s(entries, step)
     say(f"  {overhead_s:.2f} s of every batch are fixed")
     settings = WorldSettings(
         pauses=measured_pauses(entries),
@@ -101,16 +105,16 @@ def simulated(entries: Sequence[Entry], policy: str, step: Step) -> list[Entry]:
     return list(journal.entries())
 
 
-def series(entries: Sequence[Entry], duration_s: float) -> dict[str, Numbers]:
+def series(entries: Sequence[Entry], step: Step) -> dict[str, Numbers]:
     """Load, throughput and workers every second, each averaged over `SMOOTH_S`.
 
     Rates are differences of what has arrived or been completed in all: micro-batches come in lumps, and a window of
     observation may hold two of them or none.
     """
-    windows = [e.observation for e in entries if isinstance(e, Observed) and e.observation.at_s <= duration_s]
+    windows = [e.observation for e in entries if isinstance(e, Observed) and e.observation.at_s <= step.duration_s]
     at_s = np.array([0.0, *(window.at_s for window in windows)])
-    seen = [window.applications[APPLICATION] for window in windows]
-    grid = np.arange(0.0, duration_s + 1.0)
+    seen = [window.applications[step.name] for window in windows]
+    grid = np.arange(0.0, step.duration_s + 1.0)
     half = int(SMOOTH_S / 2)
 
     def rate(counts: Sequence[float]) -> Numbers:
@@ -127,9 +131,9 @@ def series(entries: Sequence[Entry], duration_s: float) -> dict[str, Numbers]:
     }
 
 
-def difference(live: Sequence[Entry], virtual: Sequence[Entry], duration_s: float) -> dict[str, float]:
+def difference(live: Sequence[Entry], virtual: Sequence[Entry], step: Step) -> dict[str, float]:
     """Mean absolute differences between the two runs: throughput relative to the mean load, and workers."""
-    one, other = series(live, duration_s), series(virtual, duration_s)
+    one, other = series(live, step), series(virtual, step)
     throughput = np.abs(one["throughput"] - other["throughput"]).mean() / one["load"].mean()
     return {
         "throughput_mean_error": round(float(throughput), 3),
@@ -145,7 +149,7 @@ def plot(live: Sequence[Entry], virtual: Sequence[Entry], step: Step, path: Path
 
     figure, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(9, 6), layout="constrained")
     for name, entries, style in (("live", live, "-"), ("simulated", virtual, "--")):
-        found = series(entries, step.duration_s)
+        found = series(entries, step)
         above.plot(found["at_s"], found["throughput"], style, label=f"throughput, {name}")
         below.step(found["at_s"], found["workers"], style, where="post", label=f"workers, {name}")
     above.plot(found["at_s"], found["load"], ":", color="grey", label="load")
@@ -170,9 +174,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="real-") as name:
         live = run(given.policy, step, Path(name))
     virtual = simulated(live, given.policy, step)
-    result: dict[str, Any] = {"policy": given.policy, "load": step.load, **difference(live, virtual, step.duration_s)}
+    result: dict[str, Any] = {"policy": given.policy, "load": step.load, **difference(live, virtual, step)}
     kinds = {"live": live, "simulated": virtual}
-    result["reaction"] = {name: reaction(entries, step.at_s) for name, entries in kinds.items()}
+    result["reaction"] = {name: reaction(entries, step) for name, entries in kinds.items()}
     keep(f"simulated_and_real-{given.policy}", result, given.out)
     plot(live, virtual, step, given.out / f"simulated_and_real-{given.policy}.png")
     for name, found in result["reaction"].items():

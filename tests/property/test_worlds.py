@@ -84,6 +84,7 @@ def applications(draw: st.DrawFn, name: str, cluster: Cluster, most: int) -> App
             key_skew=draw(one_of(0.0, 0.0, 0.8)),
             fixed_s=draw(one_of(0.0, 0.02)),
             state_bytes=draw(one_of(0.0, 1e8)),
+            slot_share=draw(one_of(1.0, 1.0, 0.3)),
         )
         for operator in topology.names
     }

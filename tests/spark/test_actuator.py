@@ -131,7 +131,8 @@ def test_every_level_on_a_live_application_loses_nothing(bench: Bench, eventuall
     grown = bench.apply(workers=3, check=4)
     assert whats(grown) == {"executors 2 -> 3": Level.HOT}
     assert eventually(lambda: len(bench.executors()) == 3)
-    assert bench.spark.sparkContext.statusTracker().getJobIdsForGroup("penstock-priming")
+    primed = bench.spark.sparkContext.statusTracker().getJobIdsForGroup
+    assert eventually(lambda: bool(primed("penstock-priming")))
 
     deep = bench.apply(workers=3, check=3, count=3)
     assert whats(deep) == {"check 4 -> 3, count 2 -> 3": Level.STATE}

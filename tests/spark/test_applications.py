@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from penstock.errors import InvalidModel, UnknownName, UsageError
 from penstock.spark import Pipeline, RunningPipeline, RunOptions
 from penstock.spark.applications import SPARK_APPLICATIONS, load_user_pipeline, of_application, spark_pipeline
+from penstock.spark.applications.counting import counted
 from penstock.spark.applications.lexicon import emphasis, mood, negations, score, stem, strengths
 from penstock.spark.applications.ranking import ranked, updated
 from penstock.spark.applications.synthetic import Stage
@@ -145,6 +146,21 @@ class TestForgettingWindows:
         kept = {3: [("a", 1)], 4: [("a", 1)]}
         assert updated(kept, [(2, "late", 9)], k=1, windows=2) == {}
         assert updated(kept, [(2, "late", 9)], k=1, windows=3) == {2: [("late", 9)]}
+
+    @given(st.lists(st.lists(st.tuples(st.integers(1, 2), st.sampled_from("abc")), max_size=6), max_size=6))
+    def test_counts_are_those_of_all_items_together(self, batches: list[list[tuple[int, str]]]) -> None:
+        kept: dict[int, dict[str, int]] = {}
+        for batch in batches:
+            changed = counted(kept, batch, windows=2)
+            assert {(window, item) for window, items in changed.items() for item in items} == set(batch)
+            for window, items in changed.items():
+                kept.setdefault(window, {}).update(items)
+        whole = Counter(item for batch in batches for item in batch)
+        assert {(window, item): n for window, items in kept.items() for item, n in items.items()} == whole
+
+    def test_items_of_a_window_that_was_forgotten_are_not_counted(self) -> None:
+        kept = {3: {"a": 1}, 4: {"a": 1}}
+        assert counted(kept, [(2, "late"), (4, "a"), (5, "b")], windows=2) == {4: {"a": 2}, 5: {"b": 1}}
 
 
 class TestSentiment:

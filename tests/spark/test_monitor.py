@@ -180,6 +180,21 @@ def check_rates(bench: Bench) -> None:
     assert worker.operators == {"counting/numbers": 1, "counting/twice": 2, "counting/count": 2}
 
 
+def test_rates_are_known_where_spark_leaves_out_an_exchange(fused: Bench, eventually: Eventually) -> None:
+    """With one instance each, `twice` and `count` are in one stage."""
+    fused.running.start()
+    fused.actuator.apply(Configuration({"counting": {"numbers": 1, "twice": 1, "count": 1}}, 1))
+    assert eventually(lambda: fused.observe().operators["count"].instances == 1)
+
+    def all_known() -> bool:
+        return all(map(known, fused.observe().operators.values()))
+
+    assert eventually(all_known)
+    operators = fused.seen[-1].applications["counting"].operators
+    assert operators["twice"].processed_per_s == pytest.approx(operators["numbers"].processed_per_s)
+    assert operators["count"].processed_per_s == pytest.approx(2 * (operators["twice"].processed_per_s or 0.0))
+
+
 def test_events_are_followed_through_channels(pipelined: Bench, eventually: Eventually) -> None:
     pipelined.running.start()
     # Windows are short here, and the segments' batches do not all end in the same one.

@@ -6,7 +6,8 @@ change than was asked for, or `Held` with a reason, which ends the round without
 1. `bounds`           clips every operator to its own least and greatest parallelism;
 2. `quota`            clips the workers to the pool and the user's quota;
 3. `block`            holds a change that was tried a while ago under such a load and made things worse;
-4. `cool-down`        holds every change that follows an action too soon, except growth that follows a scale-down;
+4. `cool-down`        holds every change that follows an action too soon, except growth that follows a scale-down or
+                      that a load calls for which has risen a lot since;
 5. `excluded period`  holds every change in a period in which nothing may change;
 6. `dry run`          holds every change;
 7. `late scale-down`  gives up nothing that was needed within the last `scale_down_after_s`.
@@ -50,7 +51,7 @@ class Blocked:
 class Situation:
     """What the guards know: `needs` are the targets asked for lately, with their times, oldest first.
 
-    `gave_up` is whether the last action only gave up instances or workers.
+    `gave_up` is whether the last action only gave up instances or workers, and `acted_on_per_s` the loads it was for.
     """
 
     now_s: float
@@ -64,6 +65,15 @@ class Situation:
     blocked: tuple[Blocked, ...] = ()
     loads_per_s: Mapping[str, float] = field(default_factory=dict)
     gave_up: bool = False
+    acted_on_per_s: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def risen(self) -> bool:
+        """Whether some load has become another one, and higher, since the last action."""
+        before = self.acted_on_per_s
+        return any(
+            load > (1 + ANOTHER_LOAD) * before[name] for name, load in self.loads_per_s.items() if name in before
+        )
 
 
 Guard: TypeAlias = Callable[[Configuration, Situation], Configuration | Held]
@@ -101,8 +111,13 @@ def block(target: Configuration, situation: Situation) -> Configuration | Held:
 
 
 def cool_down(target: Configuration, situation: Situation) -> Configuration | Held:
-    """Hold what follows an action too soon; but what turns out to be needed need not wait for what was given up."""
-    if situation.last_action_s is None or (situation.gave_up and only_grows(situation.requested, target)):
+    """Hold what follows an action too soon.
+
+    But what turns out to be needed need not wait for what was given up, nor for what was added for a lower load.
+    """
+    if situation.last_action_s is None:
+        return target
+    if (situation.gave_up or situation.risen) and only_grows(situation.requested, target):
         return target
     ends_s = situation.last_action_s + situation.settings.cooldown_s
     return Held(f"the last action was at {situation.last_action_s:.0f} s") if situation.now_s < ends_s else target

@@ -42,7 +42,10 @@ class Performance:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A change that has been made and not yet been judged."""
+    """A change that has been made and not yet been judged: at `at_s` it was done, as far as that could be seen.
+
+    For workers that were asked for and have not come it waits until `waits_until_s`.
+    """
 
     at_s: float
     before: Configuration
@@ -51,6 +54,7 @@ class Trial:
     """Whether the change took more slots or workers than before."""
     expected: Expected | None
     baseline: tuple[Observation, ...]
+    waits_until_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

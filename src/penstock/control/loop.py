@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic
 
 from penstock.control.actions import Action
@@ -85,9 +85,15 @@ class ControlLoop(Generic[Memory]):
         self._trial: Trial | None = None
         self._last_action_s: float | None = None
         self._gave_up = False
+        self._acted_on_per_s: Mapping[str, float] = {}
         self._next_decision_s = 0.0
         self._asked: deque[int] = deque()
         self._requests: tuple[ScaleRequest, ...] = ()
+
+    @property
+    def memory(self) -> Memory:
+        """What the policy remembers."""
+        return self._memory
 
     def begin(self, run: Mapping[str, str], resumed: bool = False) -> None:
         """Write down what is about to run."""
@@ -181,7 +187,11 @@ class ControlLoop(Generic[Memory]):
     def _verify(self, now_s: float) -> bool:
         """Judge the last change once it has settled; True when it was rolled back."""
         trial = self._trial
-        if trial is None or now_s + 1e-9 < trial.at_s + self._settings.settle_s:
+        if trial is None:
+            return False
+        if len(self._window[-1].workers) < trial.target.workers and now_s < trial.waits_until_s:
+            self._trial = trial = replace(trial, at_s=max(now_s, trial.at_s))  # workers are still on their way
+        if now_s + 1e-9 < trial.at_s + self._settings.settle_s:
             return False
         if isinstance(excluded_periods(trial.before, self._situation(now_s, trial.target)), Held):
             return False  # A rollback is a change, too: the verdict waits until something may change.
@@ -226,7 +236,8 @@ class ControlLoop(Generic[Memory]):
                 admitted.slots(self._plant.topologies) > requested.slots(self._plant.topologies)
             )
             done_s = now_s + sum(action.duration_s for action in actions)
-            self._trial = Trial(done_s, requested, admitted, grew, decision.expected, self._window)
+            waits_until_s = done_s + PATIENCE * self._settings.settle_s
+            self._trial = Trial(done_s, requested, admitted, grew, decision.expected, self._window, waits_until_s)
 
     def _remember_need(self, now_s: float, target: Configuration, situation: Situation) -> None:
         """Keep what was asked for, within bounds and quota, so that it is not given up too soon."""
@@ -241,6 +252,7 @@ class ControlLoop(Generic[Memory]):
         """Carry out a change; None if it failed."""
         self._last_action_s = now_s
         self._gave_up = only_grows(target, self.ports.actuator.requested())
+        self._acted_on_per_s = self._window[-1].loads()
         try:
             actions = self.ports.actuator.apply(target, release)
         except ActionFailed as error:
@@ -277,6 +289,7 @@ class ControlLoop(Generic[Memory]):
             self._blocked,
             self._window[-1].loads() if self._window else {},
             self._gave_up,
+            self._acted_on_per_s,
         )
 
     def _record(self, entry: Entry) -> None:

@@ -6,6 +6,7 @@ Both ask an `Estimator`, so any number of instances and workers can change in on
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,6 +25,10 @@ from penstock.profiling import Estimator, Loads, round_robin
 
 DRAINING = 0.95
 """How busy instances and workers may be while a backlog is worked off."""
+_WORTH = 0.05
+"""By how much less of its time a segment must be busy for an instance with state to be worth its pause."""
+_Rates: TypeAlias = Mapping[str, Mapping[str, float | None]]
+"""What every operator of every application takes in per second."""
 _SAID = 6
 """Operators that a reason names before it only counts the rest."""
 
@@ -59,17 +64,28 @@ class Load:
 
 
 class Assessment:
-    """What one view needs. `loads` must all be carried; the first is the load itself, others add backlog to it."""
+    """What one view needs. `loads` must all be carried; the first is the load itself, others add backlog to it.
 
-    def __init__(self, view: View, estimator: Estimator, thresholds: Thresholds, loads: Sequence[Load]) -> None:
+    `arriving` is what arrives now, if the load itself is what is only expected.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        estimator: Estimator,
+        thresholds: Thresholds,
+        loads: Sequence[Load],
+        arriving: Loads | None = None,
+    ) -> None:
         self._view = view
         self._estimator = estimator
         self._thresholds = thresholds
         self._loads = loads
-        self._rates = [
-            {name: estimator.operator_input_rates(name, sources) for name, sources in load.sources.items()}
-            for load in loads
-        ]
+        self._rates = [self._rates_of(load.sources) for load in loads]
+        self._rates_now = self._rates[0] if arriving is None else self._rates_of(arriving)
+
+    def _rates_of(self, sources: Loads) -> dict[str, dict[str, float | None]]:
+        return {name: self._estimator.operator_input_rates(name, rates) for name, rates in sources.items()}
 
     @property
     def knows_usage(self) -> bool:
@@ -106,6 +122,18 @@ class Assessment:
                 result[application].update(self._segment(topology, current, eager, shrink, spare))
         return result
 
+    def without_spare_instances(self, parallelism: Parallelism) -> dict[str, dict[str, int]]:
+        """The same, but with no more instances of operators without state than they need not to be in stress."""
+        fewest = self.instances(eager=True)
+        return {
+            application: {
+                name: count if self._view.topologies[application].operator(name).stateful else min(count, needed[name])
+                for name, count in operators.items()
+            }
+            for application, operators in parallelism.items()
+            for needed in [fewest[application]]
+        }
+
     def _segment(
         self, topology: Topology, current: Mapping[str, int], eager: bool, shrink: bool, spare: float
     ) -> dict[str, int]:
@@ -113,31 +141,87 @@ class Assessment:
         needs: dict[str, int] = {}
         limits = [load.core / (1.0 + spare) if load is self._loads[0] else load.core for load in self._loads]
         for rates, limit in zip(self._rates, limits, strict=True):
-            for name, need in self._needs(topology, tuple(current), rates[topology.name], limit).items():
+            for name, need in self._needs(topology, current, rates[topology.name], limit).items():
                 needs[name] = max(need, needs.get(name, 1))
         if eager:
             return needs
         if self._is_stressed(topology, current, limits):
-            raised = {name: max(need, current[name]) for name, need in needs.items()}
-            # Instances with state cannot be added without a pause, so it is seen first whether the others suffice.
-            spared = {name: n for name, n in raised.items() if not topology.operator(name).stateful}
-            return raised if self._is_stressed(topology, {**current, **spared}, limits) else spared
+            return self._raised(topology, current, needs, limits)
         usage = self._estimator.segment_usage(topology.name, current, self._rates[0][topology.name])
         if shrink and usage is not None and usage < self._thresholds.core_min:
             return {name: topology.operator(name).clip(min(need, current[name])) for name, need in needs.items()}
         return {}
 
+    def _raised(
+        self, topology: Topology, current: Mapping[str, int], needs: Mapping[str, int], limits: Sequence[float]
+    ) -> dict[str, int]:
+        """The members of a segment in stress that get more instances.
+
+        Instances with state cannot be added without a pause and cost something in every batch, so it is seen first
+        whether the others suffice. Where there are others, only what arrives now and could not be carried at all is
+        worth the pause, not what makes them busier than wished, waits to be worked off, or is only expected; nor what
+        was just seen to be carried. As many with state are added as are needed, or as are worth it.
+        """
+        raised = {name: max(need, current[name]) for name, need in needs.items()}
+        best = {name: n for name, n in raised.items() if not topology.operator(name).stateful}
+        if best and self._keeps_up(topology.name):
+            return best
+        kept = {name: current[name] for name in raised if name not in best}
+        within = [(self._rates_now, DRAINING)] if best else list(zip(self._rates, limits, strict=True))
+        excess = self._excess(topology, {**current, **best}, within)
+        for more in range(1, 1 + max((raised[name] - count for name, count in kept.items()), default=0)):
+            tried = best | {name: min(raised[name], count + more) for name, count in kept.items()}
+            left = self._excess(topology, {**current, **tried}, within)
+            if excess <= 1e-9 or excess - left < _WORTH:
+                break
+            best, excess = tried, left
+        return best
+
+    def _keeps_up(self, application: str) -> bool:
+        """Whether the application completed at least as much as arrived when it was last looked at."""
+        seen = self._view.latest.applications.get(application) if self._view.latest is not None else None
+        if seen is None or seen.input_per_s is None or seen.throughput_per_s is None:
+            return False
+        return seen.throughput_per_s >= seen.input_per_s
+
+    def _excess(
+        self, topology: Topology, instances: Mapping[str, int], within: Sequence[tuple[_Rates, float]]
+    ) -> float:
+        """By how much a segment is busier than its limit at the worst of some rates, as far as that is known."""
+        usages = [
+            (self._estimator.segment_usage(topology.name, instances, rates[topology.name]), limit)
+            for rates, limit in within
+        ]
+        return max((usage - limit for usage, limit in usages if usage is not None), default=0.0)
+
     def _is_stressed(self, topology: Topology, instances: Mapping[str, int], limits: Sequence[float]) -> bool:
         """Whether any of the loads makes a segment busier than its limit, as far as that is known."""
-        usages = [
-            self._estimator.segment_usage(topology.name, instances, rates[topology.name]) for rates in self._rates
-        ]
-        return any(usage is not None and usage > limit + 1e-9 for usage, limit in zip(usages, limits, strict=True))
+        return self._excess(topology, instances, list(zip(self._rates, limits, strict=True))) > 1e-9
 
     def _needs(
+        self, topology: Topology, current: Mapping[str, int], rates: Mapping[str, float | None], most: float
+    ) -> dict[str, int]:
+        """The fewest instances of each operator that are at most `most` busy, within its bounds.
+
+        Operators without state that take turns are given the same number, with state as it is.
+        """
+        found = self._own_needs(topology, tuple(current), rates, most)
+        plain = [topology.operator(name) for name in current if not topology.operator(name).stateful]
+        if len(current) == 1 or not plain:
+            return found
+        for instances in range(1, max(operator.max_parallelism for operator in plain) + 1):
+            shared = {operator.name: operator.clip(instances) for operator in plain}
+            usage = self._estimator.segment_usage(topology.name, {**current, **shared}, rates)
+            if usage is None:
+                return found
+            if usage <= most + 1e-9:
+                break
+        return found | shared
+
+    def _own_needs(
         self, topology: Topology, segment: tuple[str, ...], rates: Mapping[str, float | None], most: float
     ) -> dict[str, int]:
-        """The fewest instances of each operator that are at most `most` busy, within its bounds."""
+        """The fewest instances of each operator in whose slots the whole segment would be at most `most` busy."""
         found: dict[str, int] = {}
         exact: dict[str, float] = {}
         for name in segment:

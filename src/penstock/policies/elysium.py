@@ -19,7 +19,7 @@ from penstock.forecasting import (
 )
 from penstock.model import Configuration, Decision, Keep, Reconfigure, View, diff
 from penstock.policies.assessment import Assessment, Thresholds, scaled_to, total_per_s
-from penstock.policies.senses import Senses, arriving, to_carry
+from penstock.policies.senses import Senses, arriving, rising_on, to_carry
 from penstock.profiling import ApplicationProfile, Estimator, Loads
 
 _LAGS = 6
@@ -50,12 +50,14 @@ class Elysium:
 
     Some things go beyond the publication; `plain` switches all of them off. With `early` a load that is more than the
     configuration can carry is assessed at once, not only at the end of the period. A load that has jumped by more than
-    the share `tolerance` counts in full. A backlog, and what will arrive while the change pauses the application,
-    must be worked off within `drain_s` (0: no regard for it). An operator whose instances are between `core_min` and
-    `core_max` keeps them. Workers are given up only if that is right even for a load that is higher by `tolerance`.
-    And where changes have been seen to pause an application, there should be few of them: idle instances, which cost
-    nothing, are given up only together with something that does, and whenever something changes, instances are sized
-    for a load that is higher by the share `spare`.
+    the share `tolerance` counts in full. One that has been rising for a while is taken to rise on for `lead_s` (0: no
+    regard for it), which should be as long as workers take to come. A backlog, and what will arrive while the change
+    pauses the application, must be worked off within `drain_s` (0: no regard for it). An operator whose instances are
+    between `core_min` and `core_max` keeps them, unless it keeps no state and giving some up saves a worker. Workers
+    are given up only if that is right even for a load that is higher by `tolerance`. And where changes have been seen
+    to pause an application, there should be few of them: idle instances, which cost nothing, are given up only
+    together with something that does, and whenever something changes, instances are sized for a load that is higher by
+    the share `spare`.
     """
 
     mode: Literal["reactive", "proactive"] = "reactive"
@@ -68,6 +70,7 @@ class Elysium:
     drain_s: float = 120.0
     tolerance: float = 0.05
     spare: float = 0.25
+    lead_s: float = 0.0
     early: bool = True
     plain: bool = False
     step_s: float = 60.0
@@ -75,7 +78,7 @@ class Elysium:
     memory_s: float = 300.0
 
     def __post_init__(self) -> None:
-        if min(self.assessment_period_s, self.drain_s, self.tolerance, self.spare, self.max_error) < 0:
+        if min(self.assessment_period_s, self.drain_s, self.tolerance, self.spare, self.lead_s, self.max_error) < 0:
             raise UsageError("ELYSIUM needs times, tolerance, spare and max_error of at least 0.")
         if min(self.window_s, self.horizon_s, self.step_s, self.memory_s) <= 0:
             raise UsageError("ELYSIUM needs a window_s, horizon_s, step_s and memory_s above 0.")
@@ -108,23 +111,25 @@ class Elysium:
         sources: Loads = arriving(view, self.window_s, None if self.plain else self.tolerance)
         if not sources:
             return Keep("no input rate is known yet"), memory
-        if later_s is not None and not self._assessment(view, memory, sources).overloaded():
+        now = sources
+        sources, notes = self._rising(view, now)
+        if later_s is not None and not self._assessment(view, memory, sources, now).overloaded():
             return later, memory
-        notes: dict[str, str] = {}
         if self.mode == "proactive":
-            sources, notes, tracks = self._ahead(view, memory, sources)
+            sources, ahead, tracks = self._ahead(view, memory, sources)
+            notes |= ahead
             memory = replace(memory, tracks=tracks)
-        assessment = self._assessment(view, memory, sources)
+        assessment = self._assessment(view, memory, sources, now)
         if not assessment.knows_usage:
             return Keep("no instance's usage is known yet"), memory
         memory = replace(memory, senses=memory.senses.assessed(view.now_s))
         return self._decision(view, assessment, memory.senses.pausing, notes), memory
 
-    def _assessment(self, view: View, memory: ElysiumMemory, sources: Loads) -> Assessment:
+    def _assessment(self, view: View, memory: ElysiumMemory, sources: Loads, now: Loads) -> Assessment:
         thresholds = Thresholds.of(view.objectives, self.core_min, self.core_max, self.cpu_max)
         estimator = Estimator(view.topologies, self._profiles(view, memory.senses), view.cluster)
         loads = to_carry(view, memory.senses, estimator, sources, thresholds, 0.0 if self.plain else self.drain_s)
-        return Assessment(view, estimator, thresholds, loads)
+        return Assessment(view, estimator, thresholds, loads, now)
 
     def _decision(self, view: View, assessment: Assessment, pausing: bool, notes: Mapping[str, str]) -> Decision:
         shrink = self.plain or not pausing
@@ -138,8 +143,14 @@ class Elysium:
         return Reconfigure(target, assessment.reasons(target) + said, expected)
 
     def _target(self, assessment: Assessment, shrink: bool, spare: float = 0.0) -> Configuration:
+        reserve = 0.0 if self.plain else self.tolerance
         parallelism = assessment.instances(self.plain, shrink, spare)
-        return Configuration(parallelism, assessment.workers(parallelism, 0.0 if self.plain else self.tolerance))
+        workers = assessment.workers(parallelism, reserve)
+        if self.plain or not shrink:
+            return Configuration(parallelism, workers)
+        tight = assessment.without_spare_instances(parallelism)
+        fewer = assessment.workers(tight, reserve)
+        return Configuration(tight, fewer) if fewer < workers else Configuration(parallelism, workers)
 
     def _updated(self, view: View, memory: ElysiumMemory) -> ElysiumMemory:
         """The memory with all that is new in the view."""
@@ -156,6 +167,16 @@ class Elysium:
             histories[name] = history
             tracks[name] = tracks.get(name, ErrorTrack()).with_loads(history.first, history.values)
         return ElysiumMemory(senses, histories, tracks)
+
+    def _rising(self, view: View, sources: Loads) -> tuple[Loads, dict[str, str]]:
+        """The loads raised to where they are going, if they rise, and what there is to say about that."""
+        reached = {} if self.plain or self.lead_s == 0 else rising_on(view, sources, self.lead_s)
+        higher = {name: load for name, load in reached.items() if load > total_per_s(sources[name])}
+        raised = {name: scaled_to(sources[name], load) for name, load in higher.items()}
+        return {**sources, **raised}, {
+            name: f"{load:.0f} events/s are expected in {self.lead_s:g} s, as the load rises"
+            for name, load in higher.items()
+        }
 
     def _ahead(
         self, view: View, memory: ElysiumMemory, sources: Loads

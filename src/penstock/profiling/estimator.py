@@ -73,13 +73,14 @@ class Estimator:
         self, application: str, instances: Mapping[str, int], rates: Mapping[str, float | None]
     ) -> float | None:
         """How busy the slots of a segment's operators are: what its members do in turn; None if one is unknown."""
+        operators = self.profiles[application].usage.operators
         total = 0.0
         for name, count in instances.items():
-            rate = rates[name]
-            usage = None if rate is None else self.instance_usage(application, name, rate, count)
-            if usage is None:
+            rate, known = rates[name], operators.get(name)
+            if rate is None or (known is None and rate > 0):
                 return None
-            total += usage * (1.0 if len(instances) == 1 else self.share(application, name))
+            if known is not None and rate > 0:
+                total += known.usage(rate / count) if len(instances) == 1 else known.own_usage(rate / count)
         return total
 
     def busiest(
@@ -101,8 +102,8 @@ class Estimator:
             for name, rate in self.operator_input_rates(application, sources).items():
                 known = operators.get(name)
                 if rate is not None and (known is not None or rate == 0):
-                    usage = 0.0 if known is None else known.usage(rate / parallelism[application][name]) * known.share
-                    own[application, name] = usage
+                    each = rate / parallelism[application][name]
+                    own[application, name] = 0.0 if known is None or rate == 0 else known.own_usage(each)
         return own
 
     def worker_usages(self, allocation: Allocation, own: Mapping[tuple[str, str], float]) -> Floats:

@@ -16,6 +16,51 @@ from penstock.profiling.profile import ApplicationProfile
 from penstock.profiling.selectivity import Ratio, SelectivityProfile
 from penstock.profiling.usage import OperatorUsage, UsageProfile, handled_per_s, own_share
 
+_DOUBT = 0.01
+"""How much a fixed cost is doubted: half of it is believed when rates have varied by a tenth of their mean."""
+
+
+_UNSEEN = 2.0
+"""As if so many samples had shown that workers do nothing beside their instances: a single one says little."""
+
+
+_WARMING_S = 15.0
+"""For how long a worker that has just come is slow, which says nothing of what operators cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Samples of one operator so far, summed up: input rate `x` of an instance, and for what part `y` of its time it
+    was busy itself."""
+
+    weight: float = 0.0
+    x: float = 0.0
+    y: float = 0.0
+    xx: float = 0.0
+    xy: float = 0.0
+
+    def plus(self, kept: float, x: float, y: float) -> "Moments":
+        """The same with one more sample; of the earlier ones a part is kept."""
+        return Moments(
+            self.weight * kept + 1.0,
+            self.x * kept + x,
+            self.y * kept + y,
+            self.xx * kept + x * x,
+            self.xy * kept + x * y,
+        )
+
+    def line(self) -> Line:
+        """What an instance costs by its rate, and what it costs whatever its rate.
+
+        Least squares with a penalty on the fixed part, so that there is one only as far as varying rates speak for it.
+        """
+        spread = self.weight - self.x * self.x / self.xx
+        fixed = (self.y - self.x * self.xy / self.xx) / (spread + _DOUBT * self.weight)
+        slope = (self.xy - fixed * self.x) / self.xx
+        if fixed <= 0:
+            return Line(self.y / self.x)
+        return Line(slope, fixed) if slope > 0 else Line(0.0, self.y / self.weight)
+
 
 @dataclass(frozen=True, slots=True)
 class Sums:
@@ -29,18 +74,22 @@ class Sums:
     own_s: float = 0.0
     own_of_s: float = 0.0
     sent: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    own: Moments = field(default_factory=Moments)
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
     """All that was learned on line: `until_s` is how far the observations have been used.
 
-    `beside` sums what workers did beside their instances (as shares of their slots) and counts the samples.
+    `beside` sums what workers did beside their instances (as shares of their slots) and counts the samples. Once
+    something is known nothing is learned while some of the `workers` are new, which is over at `warm_s`.
     """
 
     until_s: float | None = None
     applications: Mapping[str, Mapping[str, Sums]] = field(default_factory=dict)
     beside: tuple[float, float] = (0.0, 0.0)
+    workers: frozenset[str] = frozenset()
+    warm_s: float | None = None
 
     def with_observations(
         self,
@@ -53,8 +102,17 @@ class Learned:
         new = [o for o in observations if self.until_s is None or o.at_s > self.until_s + 1e-9]
         if not new:
             return self
-        applications = {name: self._operators(topology, new, memory_s) for name, topology in topologies.items()}
-        return Learned(new[-1].at_s, applications, self._beside(cluster, new, memory_s))
+        workers, warm_s = self.workers, self.warm_s
+        telling: list[Observation] = []
+        for observation in new:
+            if workers and not workers.issuperset(observation.workers):
+                warm_s = observation.at_s + _WARMING_S
+            workers = frozenset(observation.workers)
+            warm = warm_s is None or observation.at_s - observation.window_s >= warm_s
+            if warm or not (self.applications or telling):
+                telling.append(observation)
+        applications = {name: self._operators(topology, telling, memory_s) for name, topology in topologies.items()}
+        return Learned(new[-1].at_s, applications, self._beside(cluster, telling, memory_s), workers, warm_s)
 
     def _operators(self, topology: Topology, new: list[Observation], memory_s: float) -> dict[str, Sums]:
         sums = dict(self.applications.get(topology.name, {}))
@@ -89,12 +147,13 @@ class Learned:
             if handled > 0
         }
         usages = {
-            name: OperatorUsage(Line(operator.busy_s / operator.handled), _share(operator))
-            for name, operator in sums.items()
-            if operator.handled > 0
+            name: _usage(sums[name], alone=len(segment) == 1)
+            for segment in topology.all_segments
+            for name in segment
+            if name in sums and sums[name].handled > 0
         }
         total, weight = self.beside
-        overhead = Line(1.0, max(0.0, total / weight) if weight > 0 else 0.0)
+        overhead = Line(1.0, max(0.0, total / (weight + _UNSEEN)))
         return ApplicationProfile(
             SelectivityProfile(topology.name, ratios),
             UsageProfile(topology.name, usages),
@@ -102,8 +161,12 @@ class Learned:
         )
 
 
-def _share(sums: Sums) -> float:
-    return min(1.0, sums.own_s / sums.own_of_s) if sums.own_of_s > 0 else 1.0
+def _usage(sums: Sums, alone: bool) -> OperatorUsage:
+    own = sums.own.line() if sums.own.xx > 0 else None
+    if alone and own is not None:
+        return OperatorUsage(own)
+    share = min(1.0, sums.own_s / sums.own_of_s) if sums.own_of_s > 0 else 1.0
+    return OperatorUsage(Line(sums.busy_s / sums.handled), share, own)
 
 
 def _added(
@@ -124,10 +187,14 @@ def _added(
             sent[down] = (out + out_per_s * window_s, of + rate * window_s)
     known = bool(rate and busy_s)
     own = own_share(observed, segment, operator, busy_s) if known and busy_s else None
+    samples = before.own
+    if own is not None and rate and busy_s:
+        samples = samples.plus(kept, rate / operator.instances, own * busy_s / (operator.instances * window_s))
     return Sums(
         before.handled * kept + (rate * window_s if known and rate else 0.0),
         before.busy_s * kept + (busy_s if known and busy_s else 0.0),
         before.own_s * kept + (own * busy_s if own is not None and busy_s else 0.0),
         before.own_of_s * kept + (busy_s if own is not None and busy_s else 0.0),
         sent,
+        samples,
     )

@@ -19,10 +19,15 @@ from penstock.profiling.functions import Floats, Function, choose, function_from
 
 @dataclass(frozen=True, slots=True)
 class OperatorUsage:
-    """One operator: its instance's usage as a function of that instance's input rate."""
+    """One operator: its instance's usage as a function of that instance's input rate.
+
+    `own` is the same for what the instance does itself, where that is not simply its `share` of it: an instance with
+    state costs something in every batch, however little it handles.
+    """
 
     function: Function
     share: float = 1.0
+    own: Function | None = None
     error: float = 0.0
     errors: Mapping[str, float] | None = None
     samples: int = 0
@@ -39,6 +44,10 @@ class OperatorUsage:
     def usages(self, rates_per_s: Floats) -> Floats:
         """The same for many rates at once."""
         return self.function(rates_per_s)
+
+    def own_usage(self, rate_per_s: float) -> float:
+        """The share of its time for which an instance is busy itself at that input rate."""
+        return self.usage(rate_per_s) * self.share if self.own is None else float(self.own(np.array([rate_per_s]))[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,12 @@ class UsageProfile:
                 fitted = choose([x for x, _, _ in samples], [y for _, y, _ in samples], seed=seed)
                 share = weighted_mean((own, busy) for _, busy, own in samples)
                 learned[name] = OperatorUsage(
-                    fitted.function, 1.0 if share is None else share, fitted.error, fitted.errors, len(samples)
+                    fitted.function,
+                    1.0 if share is None else share,
+                    None if len(segment) == 1 else _own_function(samples, seed),
+                    fitted.error,
+                    fitted.errors,
+                    len(samples),
                 )
                 weights[name] = sum(busy for _, busy, _ in samples)
         enough("usage", topology.name, list(learned), 1)
@@ -87,6 +101,7 @@ class UsageProfile:
             name: {
                 "function": learned.function.to_json(),
                 "share": learned.share,
+                "own": None if learned.own is None else learned.own.to_json(),
                 "error": learned.error,
                 "errors": dict(learned.errors or {}),
                 "samples": learned.samples,
@@ -104,6 +119,7 @@ class UsageProfile:
                 name: OperatorUsage(
                     function_from_json(row["function"]),
                     float(row["share"]),
+                    None if row["own"] is None else function_from_json(row["own"]),
                     float(row["error"]),
                     {key: float(value) for key, value in row["errors"].items()},
                     int(row["samples"]),
@@ -128,6 +144,12 @@ def usage_samples(
             share = own_share(observed, segment, operator, busy_s)
             samples.append((rate / operator.instances, busy_s / (operator.instances * window_s), share))
     return samples
+
+
+def _own_function(samples: Sequence[tuple[float, float, float | None]], seed: int) -> Function | None:
+    """What an instance does itself, by its rate; None where too few samples tell its part."""
+    known = [(x, busy * own) for x, busy, own in samples if own is not None]
+    return choose([x for x, _ in known], [y for _, y in known], seed=seed).function if len(known) > 1 else None
 
 
 def handled_per_s(operator: OperatorObservation) -> float | None:

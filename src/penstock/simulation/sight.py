@@ -100,7 +100,8 @@ class Sight:
         present_s, self._usage = self._usage, {}
         busy_s = dict.fromkeys((worker.name for worker in self._workers.alive), 0.0)
         for (application, operator), hosts in self._workers.hosts.items():
-            part_s = windows[application].tallies[operator].busy_s / max(1, len(hosts))
+            share = self._applications[application].operators[operator].cost.slot_share
+            part_s = share * windows[application].tallies[operator].busy_s / max(1, len(hosts))
             for host in hosts:
                 busy_s[host] = busy_s.get(host, 0.0) + part_s
         result = {}

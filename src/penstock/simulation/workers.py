@@ -81,15 +81,17 @@ class Workers:
         """Set every instance's speed: its worker's, less what others on a crowded worker take."""
         demands: dict[str, list[float]] = {worker.name: [] for worker in self.alive}
         for key, placed in self.hosts.items():
-            usage = operators[key].desired_usage(step_s)
+            wanted = operators[key].desired_usage(step_s) * operators[key].cost.slot_share
             for host in placed:
-                demands[host].append(usage)
-        speed = {w.name: w.speedup * _fair_part(w.slots, demands[w.name]) for w in self.alive}
+                demands[host].append(wanted)
+        part = {worker.name: _fair_part(worker.slots, demands[worker.name]) for worker in self.alive}
         pace = {worker.name: worker.speedup for worker in self.alive}
         for key, operator in operators.items():
             hosts = self.hosts.get(key, ())
             if hosts:
-                operator.set_speeds(tuple(speed[h] for h in hosts), sum(pace[h] for h in hosts) / len(hosts))
+                share = operator.cost.slot_share
+                speeds = tuple(pace[host] * min(1.0, part[host] / share) for host in hosts)
+                operator.set_speeds(speeds, sum(pace[host] for host in hosts) / len(hosts))
             else:
                 operator.set_speeds((0.0,) * operator.instances, 1.0)
 

@@ -1,7 +1,9 @@
 """Carries out changes on the live cluster, each at the cheapest level, and never loses anything."""
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
@@ -174,13 +176,14 @@ class SparkActuator:
         plans = {name: [s.plan for s in pipeline.segments.values()] for name, pipeline in self._pipelines.items()}
         actions: list[Action] = []
         try:
-            for change in plan_actions(self._deployed(), target, plans):
+            planned = plan_actions(self._deployed(), target, plans)
+            for change in planned:
                 if isinstance(change, SegmentChange):
                     actions.append(self._change_segment(change))
                 elif change.after < change.before:
                     actions.append(self._remove_executors(change, release))
                 else:
-                    actions.append(self._add_executors(change))
+                    actions.append(self._add_executors(change, wait=change is not planned[-1]))
         except Exception as error:
             self._requested = self._deployed()
             if isinstance(error, ActionFailed):
@@ -221,19 +224,30 @@ class SparkActuator:
 
     # Executors
 
-    def _add_executors(self, change: ExecutorsChange) -> Action:
-        """Add executors and wait a while until they are there and warm: what changes next would wait for them anyway.
+    def _add_executors(self, change: ExecutorsChange, wait: bool) -> Action:
+        """Ask for executors; with `wait` they are there and warm when this returns, or have taken too long.
 
-        Whether they came is for the monitor to say.
+        What pauses a segment would wait for them anyway. Otherwise everything goes on meanwhile; when they have come
+        is for the monitor to say.
         """
-        begin_s, deadline = self._clock.now_s(), time.monotonic() + self._settings.executors_timeout_s
+        begin_s = self._clock.now_s()
         internals.set_total_executors(self._spark, change.after)
         self._executors = change.after
-        while time.monotonic() < deadline and len(self._present()) < change.after:
-            time.sleep(5 * _POLL_S)
-        slots = change.after * self._cluster.slots_per_executor
-        prime_executors(self._spark, slots, self._settings.priming_timeout_s)
+        if wait:
+            self._receive_executors(change.after)
+        else:
+            threading.Thread(
+                target=self._receive_executors, args=(change.after,), name="executors", daemon=True
+            ).start()
         return Action(str(change), Level.HOT, None, self._clock.now_s() - begin_s, 0.0)
+
+    def _receive_executors(self, count: int) -> None:
+        """Wait for executors and have them do once what is slow the first time."""
+        deadline = time.monotonic() + self._settings.executors_timeout_s
+        with suppress(Exception):  # the session may end meanwhile
+            while time.monotonic() < deadline and len(self._present()) < count:
+                time.sleep(5 * _POLL_S)
+            prime_executors(self._spark, count * self._cluster.slots_per_executor, self._settings.priming_timeout_s)
 
     def _remove_executors(self, change: ExecutorsChange, release: Sequence[str]) -> Action:
         """Remove executors, between two batches if there is such a moment; batches held back meanwhile are a pause."""

@@ -254,9 +254,10 @@ class _SegmentView:
         if name in self.plan.sources:
             return self.window.rows.get(name)
         work = self.window.work.get(name)
-        if name not in self.plan.stateful:
-            return None if work is None or not work.alone else work.read_rows
-        # What a stateful operator reads has been aggregated in part already; what feeds it tells how much it was.
+        if name not in self.plan.stateful and (work is None or work.alone):
+            return None if work is None else work.read_rows
+        # What a stateful operator reads has been aggregated in part already, and what a shared stage reads is for all
+        # who share it (Spark leaves out an exchange from one task to one task); what feeds it tells how much it was.
         fed = [
             self.window.rows.get(self._channel(upstream)) if self._outside(upstream) else self._rows_out(upstream, name)
             for upstream in self.topology.upstream(name)

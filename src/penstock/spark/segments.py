@@ -275,14 +275,18 @@ class RunningPipeline:
         for segment in self.segments.values():
             segment.run_to_end({**self._initial, **segment.parallelism})
 
-    def rehearse(self) -> None:
-        """Do once what is slow the first time in a session: process what is there, rewrite all state, start again."""
+    def rehearse(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Do once what is slow the first time in a session: process what is there, rewrite all state, start again.
+
+        When `stopped` says so it is broken off between two of these.
+        """
         self.run_to_end()
         for segment in self.segments.values():
             partitions = segment.plan.state_number(segment.parallelism)
-            if partitions is not None:
+            if partitions is not None and not stopped():
                 segment.repartition_state(partitions + 1)
-        self.run_to_end()
+        if not stopped():
+            self.run_to_end()
 
     def __enter__(self) -> "RunningPipeline":
         try:

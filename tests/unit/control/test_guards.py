@@ -149,6 +149,21 @@ def test_what_is_needed_need_not_wait_for_what_was_given_up(
     assert isinstance(cool_down(configuration(split=4, workers=3), replace(now, gave_up=False)), Held)
 
 
+@pytest.mark.parametrize(("load_per_s", "held"), [(120.0, True), (130.0, False)])
+def test_what_a_risen_load_calls_for_need_not_wait(
+    configuration: Setting, situation: Callable[..., Situation], load_per_s: float, held: bool
+) -> None:
+    now = situation(
+        now_s=100.0,
+        last_action_s=95.0,
+        requested=configuration(split=2, workers=2),
+        loads_per_s={"words": load_per_s},
+        acted_on_per_s={"words": 100.0},
+    )
+    assert isinstance(cool_down(configuration(split=4, workers=2), now), Held) == held
+    assert isinstance(cool_down(configuration(split=4, workers=1), now), Held)
+
+
 @pytest.mark.parametrize(
     ("now_s", "held"), [(99.9, False), (100.0, True), (199.9, True), (200.0, False), (350.0, True)]
 )

@@ -294,6 +294,21 @@ def test_a_change_is_judged_from_its_end_on(
     assert [entry.at_s for entry in of_kind(ports, Judged)] == [90.0]
 
 
+@pytest.mark.parametrize(("come_s", "judged_s"), [(30.0, 60.0), (70.0, 90.0), (1000.0, 140.0)])
+def test_a_change_is_not_judged_before_its_workers_have_come(
+    make_loop: Callable[..., ControlLoop[Any]], observation: Sight, ports: Any, come_s: float, judged_s: float
+) -> None:
+    """But if they do not come at all, it is in the end."""
+
+    def sights(at_s: float, running: Configuration) -> Observation:
+        there = running if at_s >= come_s else running.with_workers(1)
+        return observation(at_s, there, 100.0, 100.0, 0.0)
+
+    ports.sights = sights
+    make_loop(Script({30.0: 4})).run(200.0)
+    assert [entry.at_s for entry in of_kind(ports, Judged)] == [judged_s]
+
+
 def test_a_change_that_is_short_of_its_promise_but_better_stays(
     make_loop: Callable[..., ControlLoop[Any]], configuration: Setting, observation: Sight, ports: Any
 ) -> None:

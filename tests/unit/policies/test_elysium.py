@@ -9,6 +9,7 @@ from penstock.forecasting import LoadHistory, SeasonalNaive
 from penstock.model import Configuration, Decision, Keep, Observation, Reconfigure, View, largest, smallest
 from penstock.policies import Elysium, ElysiumMemory, Policy, policy
 from penstock.profiling import Learned
+from penstock.profiling.functions import Line
 from penstock.testing import PolicyContract, crossing, drive, pipeline, steady_observation, steady_view, view_of
 from penstock.workloads import Application
 
@@ -18,6 +19,13 @@ FUSED = pipeline((400.0, 400.0, 200.0), max_parallelism=16, fused=True)
 
 def configured(*instances: int, workers: int = 4) -> Configuration:
     return Configuration({"pipeline": {f"s{i}": k for i, k in enumerate(instances)}}, workers)
+
+
+def ending_in_state(application: Application) -> Application:
+    """The same with state in its last operator."""
+    *others, last = application.topology.operators
+    operators = (*others, replace(last, stateful=True, key="k"))
+    return replace(application, topology=replace(application.topology, operators=operators))
 
 
 def seen(load: float, configuration: Configuration, application: Application = APP) -> View:
@@ -86,21 +94,77 @@ class TestAlgorithm1:
         assert found.parallelism["pipeline"] == {"s0": 4, "s1": 4, "s2": 4}
         assert found.workers == 1
 
-    @pytest.mark.parametrize(("rate_per_s", "with_state"), [(4000.0, 1), (200.0, 4)])
+    @pytest.mark.parametrize(("rate_per_s", "with_state"), [(4000.0, 1), (160.0, 2)])
     def test_instances_with_state_are_added_only_where_the_others_do_not_suffice(
         self, rate_per_s: float, with_state: int
     ) -> None:
-        fused = pipeline((400.0, 400.0, rate_per_s), max_parallelism=16, fused=True)
-        *others, last = fused.topology.operators
-        topology = replace(fused.topology, operators=(*others, replace(last, stateful=True, key="k")))
-        view = seen(200.0, configured(1, 1, 1, workers=1), replace(fused, topology=topology))
+        fused = ending_in_state(pipeline((400.0, 400.0, rate_per_s), max_parallelism=16, fused=True))
+        view = seen(200.0, configured(1, 1, 1, workers=1), fused)
         assert target(decide(Elysium(), view)).parallelism["pipeline"]["s2"] == with_state
         assert target(decide(Elysium(), view)).parallelism["pipeline"]["s0"] > 1
+
+    @pytest.mark.parametrize(("fixed", "with_state"), [(0.0, 2), (0.8, 2), (0.95, 1)])
+    def test_instances_with_state_are_added_only_as_far_as_they_help(self, fixed: float, with_state: int) -> None:
+        """All others have what they may have; each instance with state is busy for `fixed` of its time at any rate."""
+        limited = ending_in_state(pipeline((400.0, 400.0, 200.0), max_parallelism=3, fused=True))
+        view = seen(200.0, configured(3, 3, 1, workers=1), limited)
+        known = (
+            Learned()
+            .with_observations(view.topologies, view.cluster, view.observations, 300.0)
+            .profile(limited.topology)
+        )
+        each = (1.0 - fixed) / 200.0
+        operators = {**known.usage.operators, "s2": replace(known.usage.operators["s2"], own=Line(each, fixed))}
+        informed = replace(known, usage=replace(known.usage, operators=operators))
+        made = Elysium().with_models({"pipeline": informed})
+        decision = decide(made, view)
+        found = target(decision) if isinstance(decision, Reconfigure) else view.requested
+        assert found.parallelism["pipeline"]["s2"] == with_state
+
+    def test_what_state_costs_at_any_rate_calls_for_no_instances_without(self) -> None:
+        """The first two are busy for 0.75 slots, the last for 0.3 of a slot whatever comes."""
+        fused = ending_in_state(FUSED)
+        view = seen(150.0, configured(1, 1, 1, workers=4), fused)
+        known = (
+            Learned().with_observations(view.topologies, view.cluster, view.observations, 300.0).profile(fused.topology)
+        )
+        operators = {**known.usage.operators, "s2": replace(known.usage.operators["s2"], own=Line(0.0, 0.3))}
+        informed = replace(known, usage=replace(known.usage, operators=operators))
+        found = target(decide(Elysium().with_models({"pipeline": informed}), view))
+        assert found.parallelism["pipeline"] == {"s0": 3, "s1": 3, "s2": 1}
+
+    @pytest.mark.parametrize(("completed_per_s", "with_state"), [(150.0, 2), (200.0, 1)])
+    def test_no_instance_with_state_is_added_for_what_is_seen_to_be_carried(
+        self, completed_per_s: float, with_state: int
+    ) -> None:
+        limited = ending_in_state(pipeline((400.0, 400.0, 200.0), max_parallelism=3, fused=True))
+        view = seen(200.0, configured(3, 3, 1, workers=3), limited)
+        latest = view.observations[-1]
+        told = replace(latest.applications["pipeline"], throughput_per_s=completed_per_s)
+        view = replace(view, observations=(*view.observations[:-1], replace(latest, applications={"pipeline": told})))
+        decision = decide(Elysium(), view)
+        found = target(decision) if isinstance(decision, Reconfigure) else view.requested
+        assert found.parallelism["pipeline"]["s2"] == with_state
+
+    def test_no_instance_with_state_is_added_for_a_load_that_is_only_expected(self) -> None:
+        limited = ending_in_state(pipeline((400.0, 400.0, 200.0), max_parallelism=3, fused=True))
+        views = [seen(load, configured(1, 1, 1, workers=3), limited) for load in (70.0, 80.0, 90.0, 100.0)]
+        rising = tuple(replace(v.observations[-1], at_s=10.0 * (i + 1)) for i, v in enumerate(views))
+        view = replace(views[-1], observations=rising, now_s=40.0)
+        found = target(decide(Elysium(lead_s=100.0, window_s=10.0), view))
+        assert found.parallelism["pipeline"] == {"s0": 3, "s1": 3, "s2": 1}
 
     def test_fused_stages_need_slots_for_all_their_instances(self) -> None:
         narrow = replace(FUSED, cluster=type(FUSED.cluster).homogeneous(8, 1))
         # 1.5 slots of work: three instances at half their time; on two slots they would run in two waves.
         found = target(decide(Elysium(), seen(150.0, configured(1, 1, 1, workers=1), narrow)))
+        assert found.parallelism["pipeline"] == {"s0": 3, "s1": 3, "s2": 3}
+        assert found.workers == 3
+
+    def test_instances_without_state_are_given_up_where_that_saves_a_worker(self) -> None:
+        narrow = replace(FUSED, cluster=type(FUSED.cluster).homogeneous(8, 1))
+        # 1.7 slots of work: three instances at 0.57 of their time; on three slots four would run in two waves.
+        found = target(decide(Elysium(), seen(170.0, configured(4, 4, 4, workers=4), narrow)))
         assert found.parallelism["pipeline"] == {"s0": 3, "s1": 3, "s2": 3}
         assert found.workers == 3
 
@@ -125,6 +189,26 @@ class TestTime:
             assert isinstance(first, Keep)
             decision, _ = made.decide(jumped, memory)
             assert isinstance(decision, expected)
+
+    @pytest.mark.parametrize(
+        ("loads", "expected"),
+        [
+            ((40.0, 45.0, 50.0, 55.0), 4),
+            ((40.0, 40.0, 50.0, 55.0), 1),
+            ((55.0, 50.0, 45.0, 40.0), 1),
+            ((40.0, 55.0), 1),
+        ],
+    )
+    def test_a_load_that_rises_is_met_before_it_is_there(self, loads: tuple[float, ...], expected: int) -> None:
+        """55 events per second on an operator that handles 100; at that pace it is 205 in 5 minutes."""
+        views = [seen(load, configured(1, 1, 1, workers=1)) for load in loads]
+        observations = tuple(replace(v.observations[-1], at_s=10.0 * number) for number, v in enumerate(views, start=1))
+        view = replace(views[-1], observations=observations, now_s=observations[-1].at_s)
+        made = Elysium(lead_s=300.0, window_s=10.0)
+        decision = decide(made, view)
+        found = target(decision) if isinstance(decision, Reconfigure) else view.requested
+        assert found.parallelism["pipeline"]["s1"] == expected
+        assert ("as the load rises" in decision.because) == (expected > 1)
 
     def test_without_data_there_is_no_assessment(self) -> None:
         made = Elysium()

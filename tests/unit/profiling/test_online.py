@@ -1,9 +1,11 @@
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from penstock.model import Cluster, Observation
 from penstock.profiling import Learned
+from penstock.profiling.online import Moments
 from penstock.testing import pipeline
 from penstock.workloads import Application
 
@@ -46,6 +48,17 @@ def test_what_is_old_is_forgotten(piped: Application) -> None:
     assert found.usage.operators["s1"].usage(100.0) == pytest.approx(1.0, rel=0.02)
 
 
+def test_nothing_is_learned_while_a_worker_is_new(piped: Application) -> None:
+    slow = pipeline((1000.0, 20.0, 400.0), selectivity=0.5)
+    warm, cold = watched(piped, (1, 2, 1), (40.0,) * 4), watched(slow, (1, 2, 1), (40.0,) * 4)
+    one_more = [replace(o, workers={**o.workers, "w9": o.workers["w1"]}) for o in (*cold[1:3], warm[3])]
+    first = learned(piped, (warm[0],)).profile(piped.topology).usage.operators["s1"].usage(10.0)
+    later = learned(piped, (warm[0], *one_more)).profile(piped.topology).usage.operators["s1"].usage(10.0)
+    assert later == pytest.approx(first)
+    there_before = [replace(o, workers=warm[0].workers) for o in one_more]
+    assert learned(piped, (warm[0], *there_before)).profile(piped.topology).usage.operators["s1"].usage(10.0) > first
+
+
 def test_without_load_nothing_is_known(piped: Application) -> None:
     profile = learned(piped, watched(piped, (1, 2, 1), (0.0,))).profile(piped.topology)
     assert profile.usage.operators == {}
@@ -57,6 +70,46 @@ def test_what_workers_do_beside_is_learned(piped: Application) -> None:
         replace(o, workers={n: replace(w, usage=(w.usage or 0.0) + 0.07) for n, w in o.workers.items()})
         for o in watched(piped, (1, 2, 1))
     )
-    assert learned(piped, busier).profile(piped.topology).overhead.function.to_json()["intercept"] == pytest.approx(
-        0.07
-    )
+    beside = learned(piped, busier).profile(piped.topology).overhead.function.to_json()["intercept"]
+    assert beside == pytest.approx(0.07, rel=0.1)
+    hasty = learned(piped, busier[:1]).profile(piped.topology).overhead.function.to_json()["intercept"]
+    assert 0.0 < hasty < beside
+
+
+def moments(samples: Sequence[tuple[float, float]]) -> Moments:
+    summed = Moments()
+    for x, y in samples:
+        summed = summed.plus(1.0, x, y)
+    return summed
+
+
+def test_a_fixed_cost_is_told_apart_where_rates_vary() -> None:
+    line = moments([(x, 0.2 + 0.01 * x) for x in (10.0, 20.0, 40.0, 60.0)]).line()
+    assert line.intercept == pytest.approx(0.2, rel=0.05)
+    assert line.slope == pytest.approx(0.01, rel=0.05)
+
+
+def test_where_rates_do_not_vary_all_cost_is_that_of_events() -> None:
+    line = moments([(20.0, 0.4)] * 5).line()
+    assert (line.slope, line.intercept) == (pytest.approx(0.02), pytest.approx(0.0))
+
+
+@pytest.mark.parametrize("samples", [[(10.0, 0.0), (20.0, 0.3)], [(10.0, 0.5), (20.0, 0.1)], [(10.0, 0.3)]])
+def test_no_part_of_a_cost_is_negative(samples: list[tuple[float, float]]) -> None:
+    line = moments(samples).line()
+    assert min(line.slope, line.intercept) >= 0.0
+
+
+def test_the_fixed_cost_of_a_member_of_a_segment_is_learned(fused: Application) -> None:
+    """The last operator is busy for a tenth of the time of every instance, whatever it handles."""
+    observations = []
+    for number, observation in enumerate(watched(fused, (2, 2, 2), (50.0, 100.0, 200.0))):
+        observed = observation.applications[fused.name]
+        last = observed.operators["s2"]
+        busy_s = (last.busy_s or 0.0) + 0.1 * last.instances * observation.window_s
+        operators = {**observed.operators, "s2": replace(last, busy_s=busy_s)}
+        changed = {fused.name: replace(observed, operators=operators)}
+        observations.append(replace(observation, applications=changed, at_s=10.0 * (number + 1)))
+    known = learned(fused, tuple(observations)).profile(fused.topology).usage.operators
+    assert known["s2"].own_usage(1e-9) == pytest.approx(0.1, rel=0.1)
+    assert known["s1"].own_usage(1e-9) == pytest.approx(0.0, abs=0.01)

@@ -198,6 +198,25 @@ def test_a_skewed_key_keeps_hashed_instances_from_sharing_the_load(
     assert seen["hashed"].latency.p95_s > 10.0
 
 
+def test_instances_that_wait_leave_their_slot_to_others(
+    make_app: MakeApp, make_world: MakeWorld, observe: Observe
+) -> None:
+    """Four instances on one slot: each at full speed if it needs a quarter of it, at half speed if it needs half."""
+    one = Cluster.homogeneous(1, 1)
+    for share, handled in ((0.25, 400.0), (0.5, 200.0), (1.0, 100.0)):
+        app = make_app({"work": OperatorCost(100.0, slot_share=share)})
+        seen = observe(make_world(app, 1000.0, {"work": 4}, one), 60.0)[-1]
+        assert seen.applications["app"].operators["work"].processed_per_s == pytest.approx(handled)
+        assert seen.applications["app"].operators["work"].true_rate_per_s == pytest.approx(100.0)
+        assert seen.workers["w1"].usage == pytest.approx(1.0)
+
+
+def test_an_instance_keeps_part_of_a_slot_busy() -> None:
+    for share in (0.0, 1.5):
+        with pytest.raises(InvalidModel, match="at most 1 of a slot"):
+            OperatorCost(100.0, slot_share=share)
+
+
 def test_resizing_spreads_what_waits_and_loses_nothing(
     make_app: MakeApp, make_world: MakeWorld, observe: Observe
 ) -> None:

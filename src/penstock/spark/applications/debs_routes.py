@@ -48,13 +48,15 @@ def debs_routes(parameters: Mapping[str, str]) -> Pipeline:
     pipeline.operator("parser", after="source", parallelism=bounds)(parse)
     pipeline.operator("filter-by-coordinates", after="parser", parallelism=bounds)(filter_by_coordinates)
     pipeline.operator("compute-route-id", after="filter-by-coordinates", parallelism=bounds)(compute_route_id)
+    pipeline.operator(
+        "count-by-window", after="compute-route-id", key=("window", "route"), stateful=True, parallelism=bounds
+    )(count_by_window)
     for name, after, key, function, allowed in (
-        ("count-by-window", "compute-route-id", ("window", "route"), count_by_window, bounds),
-        ("partial-rank", "count-by-window", ("bucket",), partial_rank, bounds),
-        ("global-rank", "partial-rank", ("table",), global_rank, (1, 1)),
+        ("partial-rank", "count-by-window", "bucket", partial_rank, bounds),
+        ("global-rank", "partial-rank", "table", global_rank, (1, 1)),
     ):
-        pipeline.operator(name, after=after, key=key, stateful=True, parallelism=allowed)(function)
-    pipeline.sink("routes", after="global-rank", mode="update", format=parameters.get("sink", "batches"))
+        pipeline.operator(name, after=after, key=key, stateful=True, mode="append", parallelism=allowed)(function)
+    pipeline.sink("routes", after="global-rank", format=parameters.get("sink", "batches"))
     return pipeline
 
 

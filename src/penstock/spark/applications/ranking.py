@@ -60,7 +60,7 @@ def _rank(counts: "DataFrame", key: str, ranking: Ranking) -> "DataFrame":
     schema = f"{key} bigint, window bigint, place int, item string, count bigint"
     # Times go through Python as plain numbers, which have no time zone to get wrong.
     numbered = counts.selectExpr(key, "unix_micros(window_start) AS window", f"{ranking.item} AS item", "count")
-    rankings = numbered.groupBy(key).transformWithState(processor, schema, "Update", "None")
+    rankings = numbered.groupBy(key).transformWithState(processor, schema, "Append", "None")
     named = f"item AS {ranking.item}"
     return rankings.selectExpr(key, "timestamp_micros(window) AS window_start", "place", named, "count")
 

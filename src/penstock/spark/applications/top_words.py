@@ -12,16 +12,19 @@ from penstock.spark.pipeline import Pipeline
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from penstock.spark.applications.ranking import Ranking
+
 _LATENESS_S = 30
 
 
 def top_words(parameters: Mapping[str, str]) -> Pipeline:
     """Most frequent words of a stream of tweets (ELYSIUM T1). Parameters: k, window_s, service_ms, max, sink.
 
-    As in the original every stage from the counter on keeps state. Words are counted per window; the intermediate
-    ranker finds the first `k` of every bucket of words, the total ranker the first `k` of all (it is divided by
-    windows, which take turns at its tables). What they emit is a ranking as it is now, whenever it changes; the last
-    one of a window is final. With `service_ms` the splitter takes that long for every tweet.
+    As in the original every stage from the counter on keeps state. Words are counted per window, and a count that
+    changes is handed on at once, so that all stages can be in one query; the intermediate ranker finds the first `k`
+    of every bucket of words, the total ranker the first `k` of all (it is divided by windows, which take turns at its
+    tables). What they emit is a ranking as it is now, whenever it changes; the last one of a window is final. With
+    `service_ms` the splitter takes that long for every tweet.
     """
     check_known("top-words", parameters, ("k", "window_s", "service_ms", "max", "sink"))
     service = service_s(parameters)
@@ -29,21 +32,28 @@ def top_words(parameters: Mapping[str, str]) -> Pipeline:
         read(parameters, name, positive, default) for name, default in (("k", 10), ("window_s", 60), ("max", 4))
     )
 
+    def ranking() -> "Ranking":
+        from penstock.spark.applications.ranking import Ranking
+
+        return Ranking("word", k, window_s, window_s, _LATENESS_S)
+
     def splitter(tweets: "DataFrame") -> "DataFrame":
         return split_words(wait_for(tweets, service))
 
     def counter(words: "DataFrame") -> "DataFrame":
-        return count_per_window(words, window_s)
+        from penstock.spark.applications.counting import count_items
+
+        return count_items(words, ranking())
 
     def intermediate_ranker(counts: "DataFrame") -> "DataFrame":
-        from penstock.spark.applications.ranking import Ranking, rank_buckets
+        from penstock.spark.applications.ranking import rank_buckets
 
-        return rank_buckets(counts, Ranking("word", k, window_s, window_s, _LATENESS_S))
+        return rank_buckets(counts, ranking())
 
     def total_ranker(rankings: "DataFrame") -> "DataFrame":
-        from penstock.spark.applications.ranking import Ranking, rank_windows
+        from penstock.spark.applications.ranking import rank_windows
 
-        return rank_windows(rankings, Ranking("word", k, window_s, window_s, _LATENESS_S))
+        return rank_windows(rankings, ranking())
 
     pipeline = Pipeline("top-words")
     bounds = (1, most)
@@ -51,12 +61,12 @@ def top_words(parameters: Mapping[str, str]) -> Pipeline:
     pipeline.operator("splitter", after="source", parallelism=bounds)(splitter)
     pipeline.operator("stop-word-filter", after="splitter", parallelism=bounds)(drop_stop_words)
     for name, after, key, function in (
-        ("counter", "stop-word-filter", ("window", "word"), counter),
-        ("intermediate-ranker", "counter", ("bucket",), intermediate_ranker),
-        ("total-ranker", "intermediate-ranker", ("table",), total_ranker),
+        ("counter", "stop-word-filter", "bucket", counter),
+        ("intermediate-ranker", "counter", "bucket", intermediate_ranker),
+        ("total-ranker", "intermediate-ranker", "table", total_ranker),
     ):
-        pipeline.operator(name, after=after, key=key, stateful=True, parallelism=bounds)(function)
-    pipeline.sink("rankings", after="total-ranker", mode="update", format=parameters.get("sink", "batches"))
+        pipeline.operator(name, after=after, key=key, stateful=True, mode="append", parallelism=bounds)(function)
+    pipeline.sink("rankings", after="total-ranker", format=parameters.get("sink", "batches"))
     return pipeline
 
 
@@ -70,12 +80,3 @@ def drop_stop_words(words: "DataFrame") -> "DataFrame":
 def stop_words() -> list[str]:
     """The words that say little, of all languages."""
     return sorted({word for words in phrases.STOP_WORDS.values() for word in words})
-
-
-def count_per_window(words: "DataFrame", window_s: int) -> "DataFrame":
-    """How often each word occurred in each window."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    window = F.window("event_time", f"{window_s} seconds")
-    counted = words.withWatermark("event_time", f"{_LATENESS_S} seconds").groupBy(window, "word").count()
-    return counted.select(F.col("window.start").alias("window_start"), "word", "count")
