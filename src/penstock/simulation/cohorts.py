@@ -1,6 +1,6 @@
 """Queues of events that are kept together by when they were born."""
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable
 from typing import TypeAlias
 
@@ -8,6 +8,20 @@ Cohort: TypeAlias = tuple[float, float, float]
 """Birth of its source events (s), events of this stream, source events they stand for."""
 
 EPSILON = 1e-9
+
+
+def merged(cohorts: Iterable[Cohort]) -> list[Cohort]:
+    """The same events with one cohort for each birth, oldest first.
+
+    Lanes share what they get, so without this a queue that is spread again and again would end in ever more and ever
+    smaller cohorts.
+    """
+    counts: defaultdict[float, float] = defaultdict(float)
+    masses: defaultdict[float, float] = defaultdict(float)
+    for birth_s, count, mass in cohorts:
+        counts[birth_s] += count
+        masses[birth_s] += mass
+    return [(birth_s, counts[birth_s], masses[birth_s]) for birth_s in sorted(counts)]
 
 
 class Cohorts:

@@ -7,7 +7,7 @@ import numpy as np
 
 from penstock.analysis.scalability import ScalabilityLaw
 from penstock.model import Operator
-from penstock.simulation.cohorts import EPSILON, Cohort, Cohorts
+from penstock.simulation.cohorts import EPSILON, Cohort, Cohorts, merged
 from penstock.simulation.settings import WorldSettings
 from penstock.workloads.application import OperatorCost
 
@@ -105,7 +105,7 @@ class SimulatedOperator:
     def resize(self, instances: int) -> None:
         """Change the number of instances; what waits is spread over the new ones."""
         self.instances = instances
-        waiting = sorted(cohort for lane in self.lanes for cohort in lane.pop_all())
+        waiting = merged(cohort for lane in self.lanes for cohort in lane.pop_all())
         lanes = instances if self._hashed else 1
         ranks = np.arange(1, lanes + 1, dtype=float) ** -self.cost.key_skew
         self.weights = [float(weight) for weight in ranks / ranks.sum()]
@@ -177,6 +177,7 @@ class SimulatedOperator:
             taken = []
             for lane, speed in zip(lanes, self.speeds, strict=True):
                 taken += self._serve(lane, self._instance_per_s * speed, 1, worked_s)
+            taken = merged(taken)
         left = self.count
         self.backlogged = left > EPSILON
         self._handle(waiting - left)

@@ -1,6 +1,10 @@
 import pytest
 
-from penstock.simulation.cohorts import Cohorts
+from penstock.model import Operator, Role
+from penstock.simulation import WorldSettings
+from penstock.simulation.cohorts import Cohorts, merged
+from penstock.simulation.operators import SimulatedOperator
+from penstock.workloads import OperatorCost
 
 
 def three() -> Cohorts:
@@ -44,3 +48,23 @@ def test_nothing_is_lost_in_many_small_parts(part: float) -> None:
     assert sum(count for _, count, _ in taken) == pytest.approx(60.0)
     assert sum(mass for _, _, mass in taken) == pytest.approx(75.0)
     assert queue.mass == 0.0
+
+
+def test_cohorts_of_one_birth_are_one() -> None:
+    parts = [(2.0, 1.0, 0.5), (1.0, 3.0, 1.5), (2.0, 4.0, 2.0)]
+    assert merged(parts) == [(1.0, 3.0, 1.5), (2.0, 5.0, 2.5)]
+
+
+def test_queues_that_are_dealt_anew_again_and_again_keep_their_size() -> None:
+    operator = SimulatedOperator(
+        Operator("o", Role.SOURCE, max_parallelism=8),
+        OperatorCost(1.0, key_skew=0.8),
+        (),
+        WorldSettings(dispatch="hashed"),
+        None,
+    )
+    operator.receive([(float(birth_s), 10.0, 10.0) for birth_s in range(50)])
+    for number in range(30):
+        operator.resize(4 + number % 3)
+    assert operator.count == pytest.approx(500.0)
+    assert max(len(lane.pop_all()) for lane in operator.lanes) == 50
