@@ -1,6 +1,6 @@
 """How long an application pauses when it is changed: hot, by a restart, and by a rewrite of its state.
 
-Usage: python -m benchmarks.live.pauses [--repetitions 20] [--large-repetitions 4] [--rows 1000000]
+Usage: python -m benchmarks.live.pauses [--repetitions 20] [--large-repetitions 20] [--rows 1000000]
 
 ELYSIUM reports 5 to 8 s for a rebalance of Storm, in which the whole topology stands still. The pause of a hot change
 is not taken from the actuator, which knows it to be 0, but from the query: by how much the distance between the two
@@ -120,22 +120,24 @@ def small(at_work: Live, repetitions: int) -> dict[str, Any]:
 
 
 def large(at_work: Live, repetitions: int, rows: int) -> dict[str, Any]:
-    """The state level with many rows of state."""
+    """The levels that pause, with many rows of state."""
     running = at_work.running
     wait_until(lambda: running.position().get("numbers", 0) >= rows, PATIENCE_S, f"State of {rows} rows")
-    wait_until(lambda: at_work.running.position().get("numbers", 0) > 0, PATIENCE_S, "A batch")
     query = running.segments["count"].query
     assert query is not None
     progress: Any = query.lastProgress
     state_rows = progress["stateOperators"][0]["numRowsTotal"]
     say(f"  {state_rows} rows of state")
-    return {"state_rows": state_rows, **measure(at_work, "state", repetitions).summary()}
+    return {
+        f"{kind}_large": {"state_rows": state_rows, **measure(at_work, kind, repetitions).summary()}
+        for kind in ("restart", "state")
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument("--large-repetitions", type=int, default=4)
+    parser.add_argument("--large-repetitions", type=int, default=20)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, default=Path("runs/benchmarks"))
     given = parser.parse_args()
@@ -145,7 +147,7 @@ def main() -> None:
         keep("pauses", result, given.out)
         if given.large_repetitions:
             curve = Sum((Burst(given.rows, 10.0), Constant(RATE_PER_S)))
-            result["state_large"] = run(
+            result |= run(
                 Path(name) / "large", curve, given.rows, lambda at: large(at, given.large_repetitions, given.rows)
             )
     keep("pauses", result, given.out)
