@@ -29,19 +29,22 @@ from penstock.policies.autrascale_memory import (
 )
 from penstock.policies.autrascale_scene import Scene, running, scene_of
 from penstock.policies.autrascale_search import (
+    Allowed,
     Goal,
     Surrogate,
-    Valued,
     carried_over,
     fits,
+    learned,
     most_promising,
     outside,
-    with_predictions,
+    with_fewer,
 )
 from penstock.policies.sizing import on_fewest_workers
 
 _DRAINING = 4
 """A sample is judged after so many running times at the latest, whether its backlog is gone or not."""
+
+_EVEN = 0.5
 
 _HELPS = 1.005
 """An instance that is added on suspicion must bring at least this much more throughput for another to be added."""
@@ -69,6 +72,8 @@ class AutraScale:
        try next, from k' up to the bounds, until the target is met with a benefit score (equation 4, weight `alpha`)
        that allows `over_allocation` (equation 9), or `iterations` were made. As published the process learns the
        score; as `surrogate` the latency is better, because the other part of the score is known without learning.
+       Beyond the publication: up to `refinements` further samples with fewer instances follow, as long as the process
+       gives them an even chance to meet the target, and the best of all is settled on.
     3. When the input rate changes the throughput step is made again, and the model of the nearest rate is carried over:
        a process learns the difference at the samples of the new rate (Algorithm 2), until there are as many of these
        as a bootstrap would have. For a rate that is known already, what was settled on then is taken at once.
@@ -87,6 +92,7 @@ class AutraScale:
     xi: float = 0.01
     uniform: int = 4
     iterations: int = 20
+    refinements: int = 2
     interval_s: float = 10.0
     running_s: float = 60.0
     window_s: float = 30.0
@@ -100,8 +106,10 @@ class AutraScale:
             raise UsageError(f"AuTraScale needs a utilisation above 0 and at most 1, not {self.utilisation:g}.")
         if not (0 <= self.alpha <= 1 and 0 <= self.tolerance < 1):
             raise UsageError("AuTraScale needs an alpha between 0 and 1 and a tolerance of at least 0 and below 1.")
-        if min(self.over_allocation, self.xi, self.rate_tolerance, self.seed) < 0:
-            raise UsageError("AuTraScale needs over_allocation, xi, rate_tolerance and seed of at least 0.")
+        if min(self.over_allocation, self.xi, self.refinements, self.rate_tolerance, self.seed) < 0:
+            raise UsageError(
+                "AuTraScale needs over_allocation, xi, refinements, rate_tolerance and seed of at least 0."
+            )
         if min(self.uniform, self.iterations, self.rate_windows) < 1:
             raise UsageError("AuTraScale needs uniform, iterations and rate_windows of at least 1.")
         if min(self.interval_s, self.running_s, self.window_s) <= 0:
@@ -190,13 +198,14 @@ class AutraScale:
 
         What was learned of the old rate so far is kept, even if nothing was settled on.
         """
-        unfinished = course.phase in ("bootstrap", "search") and len(course.samples) > 1
+        unfinished = course.phase in ("bootstrap", "search", "refine") and len(course.samples) > 1
         model = self._best(scene, course, course.base) if unfinished and course.base is not None else None
         fresh = Course(rate_per_s=scene.input_per_s, rates=course.rates, began_s=course.began_s)
         known = next((m for m in scene.models if is_about(scene.input_per_s, m.rate_per_s, self.rate_tolerance)), None)
         if known is None:
             return replace(self._throughput(scene, fresh), model=model)
-        fresh = replace(fresh, phase="search", base=known.base, samples=known.samples, rate_per_s=known.rate_per_s)
+        fresh = replace(fresh, phase="search", base=known.base, samples=known.samples)
+        fresh = replace(fresh, rate_per_s=known.rate_per_s, refined=self.refinements)
         because = f"{known.rate_per_s:.0f} events/s are known from before"
         return replace(self._asked(scene, fresh, known.settled, because), model=model)
 
@@ -286,9 +295,20 @@ class AutraScale:
         course = replace(course, samples=(*others, sample))
         if course.phase == "base" and not keeps_up:
             return self._settled(scene, course, "more than this cannot be handled, whatever the latency")
-        if self._is_good(scene, base, sample):
-            return self._settled(scene, course, f"{scene.latency_s:.3g} s are within the target")
+        if self._is_good(scene, base, sample) or course.phase == "refine":
+            return self._refined(scene, course, base)
         return self._next(scene, course, base)
+
+    def _refined(self, scene: Scene, course: Course, base: Vector) -> _Turn:
+        """Try with fewer instances while that is likely to be in time, then settle on the best."""
+        best = self._best(scene, course, base).settled
+        fewer = self._likely_with_fewer(scene, course, base, sum(best)) if course.refined < self.refinements else None
+        if fewer is not None:
+            course = replace(course, phase="refine", queue=(), refined=course.refined + 1)
+            return self._asked(scene, course, fewer, f"with fewer, step {course.refined}: {scene.words(fewer)}")
+        if best == scene.running:
+            return self._settled(scene, course, f"{scene.latency_s:.3g} s are within the target")
+        return self._given_up(scene, course, base)
 
     def _is_good(self, scene: Scene, base: Vector, sample: Sample) -> bool:
         if sample.latency_s is None or sample.latency_s > scene.target_s:
@@ -305,21 +325,29 @@ class AutraScale:
             left = "the last one" if len(queue) == 1 else f"{len(queue)} left"
             course = replace(course, phase="bootstrap", queue=queue[1:])
             return self._asked(scene, course, queue[0], f"a sample to begin with ({left}): {scene.words(queue[0])}")
-        found = self._most_promising(scene, course, base) if course.iterations < self.iterations else None
+        allowed = self._open(scene, course)
+        found = self._search(scene, course, base, allowed) if course.iterations < self.iterations else None
         if found is None:
             return self._given_up(scene, course, base)
         course = replace(course, phase="search", queue=(), iterations=course.iterations + 1)
         return self._asked(scene, course, found, f"search, step {course.iterations}: {scene.words(found)}")
 
-    def _most_promising(self, scene: Scene, course: Course, base: Vector) -> Vector | None:
+    def _likely_with_fewer(self, scene: Scene, course: Course, base: Vector, instances: int) -> Vector | None:
+        """A point with fewer instances that has an even chance to be in time; none where scores are learned."""
+        if self.surrogate == "score":
+            return None
+        return self._search(scene, course, base, with_fewer(instances, self._open(scene, course)), _EVEN)
+
+    def _search(
+        self, scene: Scene, course: Course, base: Vector, allowed: Allowed, least_chance: float = 0.0
+    ) -> Vector | None:
         space, goal = scene.space(base), self._goal(scene)
-        valued: Valued = goal.values(course.samples, base)
-        source = carried_over(scene.models, scene.input_per_s)
-        if source is not None and len(valued) < len(bootstrap_set(space, self.uniform)):
-            valued = with_predictions(valued, space, source, self.uniform, goal)
+        values = learned(course.samples, space, scene.models, scene.input_per_s, self.uniform, goal)
+        return most_promising(space, values, goal, allowed, self.seed + course.iterations, least_chance)
+
+    def _open(self, scene: Scene, course: Course) -> Allowed:
         closed = [*(sample.parallelism for sample in course.samples), *course.refused]
-        allowed = outside(closed, fits(scene.view, scene.topology))
-        return most_promising(space, valued, goal, allowed, self.seed + course.iterations)
+        return outside(closed, fits(scene.view, scene.topology))
 
     def _goal(self, scene: Scene) -> Goal:
         return Goal(scene.target_s, self.alpha, self.xi, self.surrogate)

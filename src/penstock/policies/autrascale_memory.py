@@ -8,7 +8,7 @@ from penstock.errors import UsageError
 
 Vector: TypeAlias = tuple[int, ...]
 """Instances of every operator, in the order of the topology."""
-Phase: TypeAlias = Literal["throughput", "base", "bootstrap", "search", "settled"]
+Phase: TypeAlias = Literal["throughput", "base", "bootstrap", "search", "refine", "settled"]
 LIBRARY = 50
 """Models of so many rates are kept for each application, the newest ones."""
 
@@ -46,8 +46,9 @@ class Course:
 
     `rate_per_s` is the input rate it is being fitted to. `wanted` is the parallelism that was asked for at `asked_s`
     and is requested since `began_s`; without it nothing is under way. `queue` holds bootstrap samples still to be run,
-    `refused` what was rolled back or never granted, `misses` how often in a row a settled application was not as it
-    should be, `rates` the last known rate of an instance of each operator.
+    `refused` what was rolled back or never granted, `refined` counts the samples after the first that was good enough,
+    `misses` how often in a row a settled application was not as it should be, `rates` the last known rate of an
+    instance of each operator.
     """
 
     phase: Phase = "throughput"
@@ -61,6 +62,7 @@ class Course:
     samples: tuple[Sample, ...] = ()
     refused: tuple[Vector, ...] = ()
     iterations: int = 0
+    refined: int = 0
     misses: int = 0
     rates: Mapping[str, float] = field(default_factory=dict)
 

@@ -24,6 +24,8 @@ from penstock.policies.autrascale_memory import RateModel, Sample, Vector
 Points: TypeAlias = NDArray[np.int64]
 Surrogate: TypeAlias = Literal["latency", "score"]
 Valued: TypeAlias = Sequence[tuple[Vector, float]]
+Allowed: TypeAlias = Callable[[Points], NDArray[np.bool_]]
+"""Tells for points (rows) which of them may be tried."""
 
 _FAR = math.log(10.0)
 """The logarithm of latency over target that stands for a sample that did not keep up, and the most there is."""
@@ -62,19 +64,24 @@ def carried_over(models: Sequence[RateModel], rate_per_s: float) -> RateModel | 
     return min(usable, key=lambda model: abs(model.rate_per_s - rate_per_s), default=None)
 
 
-def with_predictions(valued: Valued, space: Space, source: RateModel, uniform: int, goal: Goal) -> Valued:
-    """The real samples, and the rest of the bootstrap set as the model of another rate predicts it (Algorithm 2)."""
+def learned(
+    samples: Sequence[Sample], space: Space, models: Sequence[RateModel], rate_per_s: float, uniform: int, goal: Goal
+) -> Valued:
+    """What the process learns from: the samples of this rate, and, while they are fewer than a bootstrap set, the rest
+    of that as the model of the nearest other rate predicts it (Algorithm 2)."""
+    valued: Valued = goal.values(samples, space.base)
+    source, bootstrap = carried_over(models, rate_per_s), bootstrap_set(space, uniform)
     known = {point for point, _ in valued}
-    wanted = [point for point in bootstrap_set(space, uniform) if point not in known]
-    if not wanted:
+    wanted = [point for point in bootstrap if point not in known]
+    if source is None or len(valued) >= len(bootstrap) or not wanted:
         return valued
     source_space = Space(source.base, space.most)
-    learned = goal.values(source.samples, source.base)
-    process = fit_gaussian_process(source_space.unit([p for p, _ in learned]), [value for _, value in learned])
+    before = goal.values(source.samples, source.base)
+    process = fit_gaussian_process(source_space.unit([p for p, _ in before]), [value for _, value in before])
     return [*valued, *transferred_samples(process, source_space, space, valued, wanted)]
 
 
-def fits(view: View, topology: Topology) -> Callable[[Points], NDArray[np.bool_]]:
+def fits(view: View, topology: Topology) -> Allowed:
     """A function that tells for points (rows) whether all workers together have the slots for each of them."""
     columns = [[topology.names.index(name) for name in segment] for segment in topology.all_segments]
     most = view.cluster.slots(view.max_workers)
@@ -90,13 +97,18 @@ def fits(view: View, topology: Topology) -> Callable[[Points], NDArray[np.bool_]
 
 
 def most_promising(
-    space: Space, valued: Valued, goal: Goal, allowed: Callable[[Points], NDArray[np.bool_]], seed: int
+    space: Space,
+    valued: Valued,
+    goal: Goal,
+    allowed: Allowed,
+    seed: int,
+    least_chance: float = 0.0,
 ) -> Vector | None:
     """The point of the greatest expected improvement that is allowed; None if there is none.
 
     With the score as surrogate that is equation 5. With the latency it is the probability that a point meets the target
     times what its score would then be better than the best that is known to meet it: how many instances a point has is
-    known, so nothing need be learned of that.
+    known, so nothing need be learned of that. With a `least_chance` to meet it, a point must also be an improvement.
     """
     process = fit_gaussian_process(space.unit([point for point, _ in valued]), [value for _, value in valued])
     base = np.asarray(space.base, dtype=float)
@@ -111,19 +123,28 @@ def most_promising(
             promise = expected_improvement(mean, deviation, max(value for _, value in valued), goal.xi)
         else:
             gain = np.maximum(scores(points) - best - goal.xi, 0.0)
-            promise = probability_below(mean, deviation, 0.0) * gain
+            chance = probability_below(mean, deviation, 0.0)
+            promise = np.where(chance >= least_chance, chance * gain, -np.inf)
         return np.where(allowed(points), promise, -np.inf)
 
     meeting = [point for point, excess in valued if excess <= 0]
     best = float(scores(np.asarray(meeting, dtype=np.int64)).max()) if meeting else 0.0
     ranked = sorted(valued, key=lambda sample: sample[1], reverse=goal.surrogate == "score")
     found = best_of_lattice(space.base, space.most, value, seed, [point for point, _ in ranked[:10]])
-    return None if found is None else found[0]
+    return None if found is None or (least_chance > 0 and found[1] <= 0) else found[0]
 
 
-def outside(
-    closed: Sequence[Vector], allowed: Callable[[Points], NDArray[np.bool_]]
-) -> Callable[[Points], NDArray[np.bool_]]:
+def with_fewer(instances: int, allowed: Allowed) -> Allowed:
+    """The same, but only for points with fewer instances in all."""
+
+    def fewer(points: Points) -> NDArray[np.bool_]:
+        both: NDArray[np.bool_] = (points.sum(axis=1) < instances) & allowed(points)
+        return both
+
+    return fewer
+
+
+def outside(closed: Sequence[Vector], allowed: Allowed) -> Allowed:
     """The same, but for the closed points."""
     barred = {*closed}
 

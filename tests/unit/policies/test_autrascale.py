@@ -150,6 +150,33 @@ def test_samples_to_begin_with_then_a_search_that_ends_within_the_target() -> No
     assert isinstance(plant.last, Keep)
 
 
+def test_after_the_first_that_is_good_enough_fewer_instances_are_tried() -> None:
+    def by_sum(load: float, k: Vector) -> float:
+        return 6.0 / sum(k)
+
+    first, refined = (
+        Plant(replace(PLAIN, over_allocation=2.0, refinements=number), latency=by_sum).run(420.0, 160)
+        for number in (0, 3)
+    )
+    tried = [wanted for _, wanted, because in refined.asked if because.startswith("with fewer")]
+    assert 1 <= len(tried) <= 3
+    assert [wanted for _, wanted, _ in first.asked] == [wanted for _, wanted, _ in refined.asked[: len(first.asked)]]
+    assert sum(refined.current) < sum(first.current)
+    assert sum(refined.current) >= 20, "with fewer it would be late"
+    assert refined.course.phase == "settled"
+    assert refined.memory.library["pipeline"][0].settled == refined.current
+
+
+def test_fewer_instances_that_turn_out_late_are_taken_back() -> None:
+    def late_below_30(load: float, k: Vector) -> float:
+        return 0.4 if sum(k) >= 30 else 0.6
+
+    plant = Plant(replace(PLAIN, over_allocation=2.0), target_s=0.55, latency=late_below_30).run(420.0, 160)
+    assert sum(plant.current) >= 30
+    assert plant.course.phase == "settled"
+    assert len(plant.course.samples) == len({sample.parallelism for sample in plant.course.samples})
+
+
 def test_more_over_allocation_ends_earlier() -> None:
     assert len(searched(over_allocation=2.0).asked) < len(searched(over_allocation=0.25).asked)
 

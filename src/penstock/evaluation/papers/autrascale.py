@@ -13,13 +13,16 @@ from penstock.evaluation.papers.autrascale_runs import Job, Ran, constant, steer
 from penstock.evaluation.papers.experiment import Experiment, Row, interval
 from penstock.policies import AutraScale, Drs, Ds2, Policy
 from penstock.policies.autrascale_memory import RateModel, Sample
-from penstock.policies.autrascale_search import Goal, most_promising, outside, with_predictions
+from penstock.policies.autrascale_search import Goal, learned, most_promising, outside
 from penstock.workloads import Step
 
-PUBLISHED = AutraScale(utilisation=1.0, running_s=120.0, over_allocation=1.0, surrogate="score", uniform=6)
+PUBLISHED = AutraScale(
+    utilisation=1.0, running_s=120.0, over_allocation=1.0, surrogate="score", uniform=6, refinements=0
+)
 """Alpha and w follow from the published scores and their threshold: 0.8 and 1. What was asked for runs two minutes."""
 OURS = AutraScale(utilisation=1.0, running_s=120.0, uniform=6)
-"""The same with what Penstock does differently: the process learns the latency, and a quarter too much is allowed."""
+"""The same with what Penstock does differently: the process learns the latency, a quarter too much is allowed, and
+after the first sample that is good enough two with fewer instances may follow."""
 OBSERVED = Drs(rate="observed", calibrate=False, activation_rounds=1, tolerance=0.0, warm_up_s=60.0)
 TRUE = Drs(rate="true", calibrate=False, activation_rounds=1, tolerance=0.0, warm_up_s=60.0)
 CALIBRATED = Drs(rate="true", activation_rounds=1, tolerance=0.0, warm_up_s=60.0)
@@ -223,7 +226,7 @@ def decision_times_s(operators: int, repeats: int) -> tuple[float, float, float]
         return np.ones(len(rows), dtype=bool)
 
     def transfer() -> None:
-        predicted = with_predictions(samples[:1], space, source, 6, goal)
+        predicted = learned(source.samples[:1], space, (source,), 1000.0, 6, goal)
         most_promising(space, predicted, goal, outside(points[:1], anything), 0)
 
     return (
