@@ -150,8 +150,17 @@ def live_source(request: ProfileRequest, out: Path, workers: int, master: str | 
 def _run(request: ProfileRequest, load: str, seed: int) -> RunRequest:
     """The over-provisioned application under a load, with nobody in charge."""
     settings = LoopSettings(observe_every_s=request.period_s, decide_every_s=request.duration_s)
-    base = RunRequest(request.application, "static", load, request.duration_s, seed, request.execution)
-    return replace(base, live=request.live, settings=settings, trigger_s=request.trigger_s)
+    return RunRequest(
+        request.application,
+        "static",
+        load,
+        request.duration_s,
+        seed,
+        request.execution,
+        live=request.live,
+        settings=settings,
+        trigger_s=request.trigger_s,
+    )
 
 
 def _forecast(observations: tuple[Observation, ...], application: str) -> Chosen | None:

@@ -61,6 +61,12 @@ def test_observations_may_come_from_anywhere(tmp_path: Path) -> None:
     assert set(result.profile.usage.operators) == set(application("top-words").topology.names)
 
 
+def test_parameters_belong_to_applications_on_spark() -> None:
+    assert ProfileRequest("top-words:service_ms=16", live=True, execution="fused").live
+    with pytest.raises(UnknownName, match="service_ms"):
+        ProfileRequest("top-words:service_ms=16")
+
+
 def test_profiles_of_others_are_refused(tmp_path: Path) -> None:
     library = ModelLibrary(tmp_path)
     with pytest.raises(UnknownName, match="learn one first"):
