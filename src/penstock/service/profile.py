@@ -15,19 +15,36 @@ from penstock.service.models import model_name, save_models
 from penstock.service.requests import RunRequest
 from penstock.service.runs import METRICS, kept_entries
 from penstock.service.simulated import simulate
-from penstock.stores import MemoryJournal, MemoryMetricStore, ModelLibrary, SqliteMetricStore
+from penstock.stores import MemoryJournal, MemoryMetricStore, ModelLibrary, SqliteMetricStore, average
 
 MODELS = "models"
 """The folder of the model library below the output folder."""
 
 
+_WARM_S, _MINUTE_S, _LEAST_LIVE_S = 60.0, 60.0, 180.0
+
+
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What there is to learn from: an application, the pool it ran on, and all that was observed."""
+    """What there is to learn from: an application, the pool it ran on, and all that was observed.
+
+    On Spark (`live`) usage is learned from sliding averages over a minute, as ELYSIUM takes them, because a window of
+    ten seconds cuts batches in two; the first minute, in which everything is slow, has no part in them.
+    """
 
     topology: Topology
     cluster: Cluster
     observations: tuple[Observation, ...]
+    live: bool = False
+
+    def samples(self) -> tuple[Observation, ...]:
+        """The observations from which usage is learned."""
+        if not self.live:
+            return self.observations
+        settled = [one for one in self.observations if one.at_s > _WARM_S]
+        ends_s = [one.at_s for one in settled if one.at_s >= _WARM_S + _MINUTE_S]
+        averages = (average([o for o in settled if o.at_s <= at_s], at_s, _MINUTE_S) for at_s in ends_s)
+        return tuple(one for one in averages if one is not None)
 
 
 Source: TypeAlias = Callable[[str, int], Watched]
@@ -56,6 +73,11 @@ class ProfileRequest:
             raise UsageError("Applications are profiled one at a time; name one.")
         for load in (self.load, self.check_load):
             _run(self, load, self.seed)
+        if self.live and self.duration_s < _LEAST_LIVE_S:
+            raise UsageError(
+                f"A live run must last at least {_LEAST_LIVE_S:g} s to be learned from, not {self.duration_s:g} s: "
+                "its first minute does not count."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +127,12 @@ class ProfileResult:
 def profile(request: ProfileRequest, watch: Source, out: Path) -> ProfileResult:
     """Run the profiling phase, keep what was learned in the library below `out`, and write a page beside it."""
     seen = watch(request.load, request.seed)
-    learned = ApplicationProfile.train(seen.topology, seen.cluster, seen.observations, request.seed)
+    learned = ApplicationProfile.train(seen.topology, seen.cluster, seen.samples(), request.seed)
     forecast = _forecast(seen.observations, seen.topology.name)
-    check = watch(request.check_load, request.seed + 1)
-    errors = {fit.operator: fit.error for fit in operator_fits(seen.topology, learned, check.observations)}
+    check = watch(request.check_load, request.seed + 1).samples()
+    errors = {fit.operator: fit.error for fit in operator_fits(seen.topology, learned, check)}
     page = out / f"profile-{seen.topology.name}.html"
-    write_profile_report(seen.topology, seen.cluster, learned, check.observations, page)
+    write_profile_report(seen.topology, seen.cluster, learned, check, page)
     name = model_name(request.live, request.execution)
     saved = save_models(ModelLibrary(out / MODELS), name, learned, forecast, seen.observations)
     return ProfileResult(learned, forecast, errors, out / MODELS, saved, page)
@@ -142,7 +164,7 @@ def live_source(request: ProfileRequest, out: Path, workers: int, master: str | 
         started = began(kept_entries(folder))
         (topology,) = started.topologies
         with SqliteMetricStore(folder / METRICS) as store:
-            return Watched(topology, started.cluster, store.window(0.0, request.duration_s + 1.0))
+            return Watched(topology, started.cluster, store.window(0.0, request.duration_s + 1.0), live=True)
 
     return watch
 

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from penstock.errors import UnknownName, UsageError
+from penstock.model import largest
 from penstock.policies import ProfiledElysium, policy
 from penstock.service.models import FORECAST, load_forecaster, load_profile, model_name, with_saved_models
 from penstock.service.profile import ProfileRequest, Watched, profile, simulated_source
 from penstock.stores import ModelLibrary
+from penstock.testing import steady_observation
 from penstock.workloads import application
 
 Penstock = Callable[..., Any]
@@ -59,6 +61,23 @@ def test_observations_may_come_from_anywhere(tmp_path: Path) -> None:
     result = profile(request, recorded, tmp_path)
     assert asked == [("stair", 0), ("sine", 1)]
     assert set(result.profile.usage.operators) == set(application("top-words").topology.names)
+
+
+def test_live_usage_is_learned_from_averages_over_a_minute_after_the_first() -> None:
+    app = application("top-words")
+    configuration = largest({app.name: app.topology}, app.cluster)
+    seen = tuple(
+        steady_observation((app,), {app.name: 10.0 * number}, configuration, 10.0 * number) for number in range(1, 25)
+    )
+    samples = Watched(app.topology, app.cluster, seen, live=True).samples()
+    assert [(one.at_s, one.window_s) for one in samples] == [(10.0 * number, 60.0) for number in range(12, 25)]
+    assert samples[0].applications[app.name].input_per_s == pytest.approx(95.0)
+    assert Watched(app.topology, app.cluster, seen).samples() == seen
+
+
+def test_a_live_run_must_last_longer_than_its_warm_up() -> None:
+    with pytest.raises(UsageError, match="at least 180 s to be learned from, not 120 s"):
+        ProfileRequest("top-words", duration_s=120.0, live=True)
 
 
 def test_parameters_belong_to_applications_on_spark() -> None:
