@@ -5,8 +5,8 @@ Usage: python -m benchmarks.live.overhead [--pairs 6] [--kinds plain,fused] [--o
 The jobs take turns in one session over the same bounded load. Beside wall time, which other users of the machine
 disturb, the processor time of the driver's JVM and all its Python workers is compared. `plain` has the same exchange
 before the splitting of sentences as the pipeline; `chained` does without, as one would write a job that need not scale.
-Then the cost of monitoring: processor time of the driver with and without an observation every 5 s, in turns. At last
-the latency of one hop: that of the same light load pipelined, less that of it fused, by the channels on its way.
+Then the cost of monitoring: processor time of the driver, in Python and in the JVM, for an observation every 5 s. At
+last the latency of one hop: that of the same light load pipelined, less that of it fused, by the channels on its way.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.live.testbed import SEED, Live, Setup, counting_pipeline, keep, live, say, schedule
-from benchmarks.live.tree import cpu_s
+from benchmarks.live.tree import cpu_s, threads_cpu_s
 
 from penstock.errors import ActionFailed
 from penstock.model import Configuration
@@ -40,6 +40,8 @@ EPOCH_S = 1_700_000_000.0
 RATE_PER_S = 10_000.0
 PERIOD_S = 5.0
 SETTLE_S = 30.0
+_GATEWAY = "Thread-"
+"""How py4j's threads are called, which answer Python; streaming, tasks and the scheduler have names of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,38 +144,34 @@ def _ratios(times: Mapping[str, list[float]], base: str, kind: str) -> dict[str,
 
 
 def monitoring(spark: "SparkSession", cluster: Any, folder: Path, seconds: float) -> dict[str, Any]:
-    """Processor seconds per second that observing costs the driver: its Python process, and all of Spark."""
+    """Processor time that observing costs the driver: in Python, and in the threads of its JVM that answer Python."""
     start = {"numbers": 1, "check": 2, "count": 2}
     load = SourceLoad(schedule(Constant(300.0)), time.time())
     setup = Setup(counting_pipeline(), "fused", folder, load, Configuration({"counting": start}, 1), 1)
     with live(setup, spark, cluster) as at_work:
-        _watch(at_work, 15.0, observe=True)
-        turns = [(_watch(at_work, seconds, False), _watch(at_work, seconds, True)) for _ in range(2)]
-    python = statistics.mean(seen[0] - unseen[0] for unseen, seen in turns)
-    inside = statistics.mean(seen[1] for _, seen in turns)
+        _watch(at_work, 15.0)
+        python, jvm, wall_s = _watch(at_work, seconds)
     return {
         "period_s": PERIOD_S,
         "python_percent_of_core": round(100 * python, 2),
-        "python_inside_observe_percent_of_core": round(100 * inside, 2),
-        "observe_wall_ms": round(1000 * statistics.mean(seen[2] for _, seen in turns), 1),
-        "jvm_percent_of_core": round(100 * statistics.mean(seen[3] - unseen[3] for unseen, seen in turns), 2),
+        "jvm_percent_of_core": round(100 * jvm, 2),
+        "observe_wall_ms": round(1000 * wall_s, 1),
     }
 
 
-def _watch(at_work: Live, seconds: float, observe: bool) -> tuple[float, float, float, float]:
-    """Processor time of this process, of it in `observe`, wall time of one `observe`, and processor time of Spark."""
-    monitor = at_work.monitor() if observe else None
-    begin_s, own_s, spark_s, inside_s, walls = time.monotonic(), time.process_time(), cpu_s(), 0.0, [0.0]
+def _watch(at_work: Live, seconds: float) -> tuple[float, float, float]:
+    """Processor seconds per second in Python and in the JVM for an observation every 5 s, and wall time of one."""
+    monitor = at_work.monitor()
+    begin_s, python_s, jvm_s, walls = time.monotonic(), 0.0, 0.0, []
     while time.monotonic() - begin_s < seconds:
         time.sleep(PERIOD_S)
-        if monitor is not None:
-            thread_s, wall_s = time.thread_time(), time.monotonic()
-            monitor.observe()
-            inside_s += time.thread_time() - thread_s
-            walls.append(time.monotonic() - wall_s)
+        answered_s, thread_s, wall_s = threads_cpu_s(_GATEWAY), time.thread_time(), time.monotonic()
+        monitor.observe()
+        python_s += time.thread_time() - thread_s
+        walls.append(time.monotonic() - wall_s)
+        jvm_s += threads_cpu_s(_GATEWAY) - answered_s
     took_s = time.monotonic() - begin_s
-    own_s, spark_s = time.process_time() - own_s, cpu_s() - spark_s
-    return own_s / took_s, inside_s / took_s, statistics.mean(walls[1:] or walls), spark_s / took_s
+    return python_s / took_s, jvm_s / took_s, statistics.mean(walls)
 
 
 def latency(spark: "SparkSession", cluster: Any, folder: Path, seconds: float) -> dict[str, Any]:
