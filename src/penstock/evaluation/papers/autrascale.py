@@ -62,7 +62,7 @@ def scaled(job: Job, policy: Policy[Any], until_s: float) -> tuple[Ran, int, boo
             if _meets(job, cut):
                 return cut, len(cut.changes), True
         return ran, len(ran.changes), _meets(job, ran)
-    iterations = sum(because.startswith("search, step") for _, _, because in ran.changes)
+    iterations = sum(because.startswith(("search, step", "with fewer, step")) for _, _, because in ran.changes)
     return ran, iterations, _meets(job, ran)
 
 
