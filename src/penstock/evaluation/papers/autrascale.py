@@ -172,7 +172,7 @@ def _against_ds2(jobs: Sequence[Job], saved: float) -> list[Row]:
 def _why_more(other: str, late: int) -> str:
     if late:
         return f"{other} is late {late} times"
-    return f"a search ends with the first sample in time that is within {OURS.over_allocation:.0%} of the base"
+    return f"at most {OURS.refinements} samples with fewer instances follow the first that is good enough"
 
 
 def _carried_over(seeds: int) -> list[Row]:
