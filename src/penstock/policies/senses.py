@@ -11,6 +11,8 @@ from penstock.profiling import Estimator, Learned, Loads
 
 _RISES = 3
 """How many times in a row a load must be higher than before to be taken to go on rising."""
+_EVEN = 0.25
+"""How large the smallest of these rises must be, as a share of their mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +96,15 @@ def _sources(topology: Topology, observations: tuple[Observation, ...]) -> dict[
 def rising_on(view: View, sources: Loads, lead_s: float) -> dict[str, float]:
     """What every application whose load has risen with each of the last observations gets in `lead_s`, at that pace.
 
-    A step is over after two of them, whenever it falls into a window; it takes more to be taken for a slope.
+    It must have risen about evenly: a step, which falls into one or two windows, is no slope, whatever small rises there
+    were before it.
     """
     found = {}
     seen = view.observations[-1 - _RISES :]
     for name in sources if len(seen) > _RISES else ():
         loads = [total_per_s(_sources(view.topologies[name], (observation,))) for observation in seen]
-        if all(before < after for before, after in pairwise(loads)):
+        rises = [after - before for before, after in pairwise(loads)]
+        if min(rises) > _EVEN * sum(rises) / len(rises) > 0:
             found[name] = loads[-1] + lead_s * (loads[-1] - loads[0]) / (seen[-1].at_s - seen[0].at_s)
     return found
 

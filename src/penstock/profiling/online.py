@@ -17,7 +17,14 @@ from penstock.profiling.selectivity import Ratio, SelectivityProfile
 from penstock.profiling.usage import OperatorUsage, UsageProfile, handled_per_s, own_share
 
 _DOUBT = 0.01
-"""How much a fixed cost is doubted: half of it is believed when rates have varied by a tenth of their mean."""
+"""How much of what is measured of a fixed cost is doubted: half is believed when rates have varied by a tenth of their
+mean."""
+_STATE_FIXED = 0.5
+"""The part of what an operator with state costs in a fused segment that is taken to be fixed as long as nothing else is
+known: committing state takes its time in every batch."""
+_SAMPLE_S = 10.0
+"""Shorter windows are put together for a sample: with how many batches happen to end in them their rates and costs
+rise and fall together, which says nothing of what is fixed."""
 
 
 _UNSEEN = 2.0
@@ -31,35 +38,46 @@ _WARMING_S = 15.0
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Samples of one operator so far, summed up: input rate `x` of an instance, and for what part `y` of its time it
-    was busy itself."""
+    was busy itself. `begun` is a sample that is not yet long enough: its seconds, and the events and busy seconds."""
 
     weight: float = 0.0
     x: float = 0.0
     y: float = 0.0
     xx: float = 0.0
     xy: float = 0.0
+    begun: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
-    def plus(self, kept: float, x: float, y: float) -> "Moments":
-        """The same with one more sample; of the earlier ones a part is kept."""
-        return Moments(
-            self.weight * kept + 1.0,
-            self.x * kept + x,
-            self.y * kept + y,
-            self.xx * kept + x * x,
-            self.xy * kept + x * y,
-        )
+    def plus(self, kept: float, x: float, y: float, window_s: float) -> "Moments":
+        """The same after one more window; of the earlier samples a part is kept."""
+        seconds, events, busy_s = self.begun
+        begun = seconds + window_s, events + x * window_s, busy_s + y * window_s
+        older = Moments(self.weight * kept, self.x * kept, self.y * kept, self.xx * kept, self.xy * kept, begun)
+        return older._ended() if begun[0] >= _SAMPLE_S else older
 
-    def line(self) -> Line:
-        """What an instance costs by its rate, and what it costs whatever its rate.
+    def _ended(self) -> "Moments":
+        """The same with the sample that was begun."""
+        seconds, events, busy_s = self.begun
+        if seconds == 0:
+            return self
+        x, y = events / seconds, busy_s / seconds
+        return Moments(self.weight + 1.0, self.x + x, self.y + y, self.xx + x * x, self.xy + x * y)
 
-        Least squares with a penalty on the fixed part, so that there is one only as far as varying rates speak for it.
+    def line(self, fixed_part: float) -> Line | None:
+        """What an instance costs by its rate, and what it costs whatever its rate; None if nothing was handled.
+
+        Least squares with a penalty on what differs from `fixed_part` of the mean, so that another part is believed
+        to be fixed only as far as varying rates speak for it.
         """
-        spread = self.weight - self.x * self.x / self.xx
-        fixed = (self.y - self.x * self.xy / self.xx) / (spread + _DOUBT * self.weight)
-        slope = (self.xy - fixed * self.x) / self.xx
+        known = self if self.weight > 0 else self._ended()
+        if known.xx == 0:
+            return None
+        spread = known.weight - known.x * known.x / known.xx
+        measured = known.y - known.x * known.xy / known.xx
+        fixed = (measured + _DOUBT * fixed_part * known.y) / (spread + _DOUBT * known.weight)
+        slope = (known.xy - fixed * known.x) / known.xx
         if fixed <= 0:
-            return Line(self.y / self.x)
-        return Line(slope, fixed) if slope > 0 else Line(0.0, self.y / self.weight)
+            return Line(known.y / known.x)
+        return Line(slope, fixed) if slope > 0 else Line(0.0, known.y / known.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +165,7 @@ class Learned:
             if handled > 0
         }
         usages = {
-            name: _usage(sums[name], alone=len(segment) == 1)
+            name: _usage(sums[name], len(segment) == 1, topology.operator(name).stateful)
             for segment in topology.all_segments
             for name in segment
             if name in sums and sums[name].handled > 0
@@ -161,8 +179,8 @@ class Learned:
         )
 
 
-def _usage(sums: Sums, alone: bool) -> OperatorUsage:
-    own = sums.own.line() if sums.own.xx > 0 else None
+def _usage(sums: Sums, alone: bool, stateful: bool) -> OperatorUsage:
+    own = sums.own.line(_STATE_FIXED if stateful and not alone else 0.0)
     if alone and own is not None:
         return OperatorUsage(own)
     share = min(1.0, sums.own_s / sums.own_of_s) if sums.own_of_s > 0 else 1.0
@@ -189,7 +207,12 @@ def _added(
     own = own_share(observed, segment, operator, busy_s) if known and busy_s else None
     samples = before.own
     if own is not None and rate and busy_s:
-        samples = samples.plus(kept, rate / operator.instances, own * busy_s / (operator.instances * window_s))
+        samples = samples.plus(
+            kept, rate / operator.instances, own * busy_s / (operator.instances * window_s), window_s
+        )
+    elif not rate and not busy_s and samples.begun[0] > 0:
+        # A batch that began in this window counts in the next: the time is that of both.
+        samples = samples.plus(kept, 0.0, 0.0, window_s)
     return Sums(
         before.handled * kept + (rate * window_s if known and rate else 0.0),
         before.busy_s * kept + (busy_s if known and busy_s else 0.0),

@@ -24,7 +24,10 @@ from penstock.spark.status import StatusReader, batches_of_run
 from penstock.spark.workers import WorkerNames
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from penstock.spark.priming import Blank
 
 _POLL_S = 0.02
 _RHYTHM_BATCHES = 6
@@ -132,7 +135,8 @@ class SparkActuator:
 
     `initial` is the configuration with which the pipelines were started. Executors change hot, stateless operators
     change hot, the partitions of a source need a restart of its segment, and those of a stateful operator a rewrite of
-    its state; only the affected segment pauses. A segment whose change fails is brought back as it was, or, if that is
+    its state; only the affected segment pauses. Instances for which there are no slots yet begin to work when the
+    executors that were asked for have come and are warm. A segment whose change fails is brought back as it was, or, if that is
     what works, as it should have become; then `ActionFailed` says what went wrong. `state_held`, which the monitor can
     tell, are the bytes of state on every executor: those that hold least are given up first.
     """
@@ -159,7 +163,11 @@ class SparkActuator:
         self._requested = initial
         self._executors = initial.workers
         self._doomed: set[str] = set()
+        self._warm = {executor.name for executor in self._status.executors()}
         self._pauses: list[Pause] = []
+        # Counts what was asked for, so that what comes late can tell whether it is still wanted.
+        self._turn = 0
+        self._turns, self._receiving = threading.Lock(), threading.Lock()
         self.state_held: Callable[[], Mapping[str, float]] = dict
 
     def requested(self) -> Configuration:
@@ -174,16 +182,27 @@ class SparkActuator:
         """Ask for `target` and return what was done."""
         self._check(target)
         plans = {name: [s.plan for s in pipeline.segments.values()] for name, pipeline in self._pipelines.items()}
+        with self._turns:
+            self._turn += 1
         actions: list[Action] = []
         try:
             planned = plan_actions(self._deployed(), target, plans)
+            present = self._present()
+            short = self._cluster.elastic and len(present) < target.workers
+            slots = sum(executor.cores for executor in present) if short else None
             for change in planned:
                 if isinstance(change, SegmentChange):
-                    actions.append(self._change_segment(change))
+                    actions.append(self._change_segment(change, slots))
                 elif change.after < change.before:
                     actions.append(self._remove_executors(change, release))
                 else:
-                    actions.append(self._add_executors(change, wait=change is not planned[-1]))
+                    actions.append(self._add_executors(change))
+                    if change is not planned[-1]:
+                        # What pauses a segment would wait for them anyway.
+                        self._receive_executors(target.workers, planned, self._turn)
+            if short:
+                arguments = (target.workers, planned, self._turn)
+                threading.Thread(target=self._receive_executors, args=arguments, name="executors", daemon=True).start()
         except Exception as error:
             self._requested = self._deployed()
             if isinstance(error, ActionFailed):
@@ -224,30 +243,43 @@ class SparkActuator:
 
     # Executors
 
-    def _add_executors(self, change: ExecutorsChange, wait: bool) -> Action:
-        """Ask for executors; with `wait` they are there and warm when this returns, or have taken too long.
-
-        What pauses a segment would wait for them anyway. Otherwise everything goes on meanwhile; when they have come
-        is for the monitor to say.
-        """
+    def _add_executors(self, change: ExecutorsChange) -> Action:
+        """Ask for executors; everything goes on meanwhile. When they have come is for the monitor to say."""
         begin_s = self._clock.now_s()
         internals.set_total_executors(self._spark, change.after)
         self._executors = change.after
-        if wait:
-            self._receive_executors(change.after)
-        else:
-            threading.Thread(
-                target=self._receive_executors, args=(change.after,), name="executors", daemon=True
-            ).start()
         return Action(str(change), Level.HOT, None, self._clock.now_s() - begin_s, 0.0)
 
-    def _receive_executors(self, count: int) -> None:
-        """Wait for executors and have them do once what is slow the first time."""
+    def _receive_executors(self, count: int, planned: Sequence[Planned], turn: int) -> None:
+        """Wait until `count` executors are there and warm, and let what was planned to grow have their slots.
+
+        What takes too long is no longer waited for. When something else is asked for, this comes to its end.
+        """
         deadline = time.monotonic() + self._settings.executors_timeout_s
-        with suppress(Exception):  # the session may end meanwhile
-            while time.monotonic() < deadline and len(self._present()) < count:
-                time.sleep(5 * _POLL_S)
-            prime_executors(self._spark, count * self._cluster.slots_per_executor, self._settings.priming_timeout_s)
+        with self._receiving, suppress(Exception):  # the session may end meanwhile
+            while time.monotonic() < deadline and turn == self._turn:
+                present = self._present()
+                cold = [executor for executor in present if executor.name not in self._warm]
+                if cold:
+                    prime_executors(self._spark, cold, self._work, self._settings.priming_timeout_s)
+                    self._warm.update(executor.name for executor in cold)
+                    self._grow(planned, turn, sum(executor.cores for executor in present))
+                elif len(present) >= count:
+                    break
+                else:
+                    time.sleep(_POLL_S)
+            self._grow(planned, turn)
+
+    def _work(self, blank: "Blank") -> "list[DataFrame]":
+        """What executors have to do, as far as it keeps no state."""
+        return [frame for pipeline in self._pipelines.values() for frame in pipeline.stateless_frames(blank)]
+
+    def _grow(self, planned: Sequence[Planned], turn: int, slots: int | None = None) -> None:
+        """Give segments the instances that they were to have, as far as there are slots for them, if still wanted."""
+        with self._turns:
+            for change in planned if turn == self._turn and self._abilities.hot_partitions else ():
+                if isinstance(change, SegmentChange) and change.level is Level.HOT:
+                    self._change_segment(change, slots)
 
     def _remove_executors(self, change: ExecutorsChange, release: Sequence[str]) -> Action:
         """Remove executors, between two batches if there is such a moment; batches held back meanwhile are a pause."""
@@ -276,11 +308,13 @@ class SparkActuator:
 
     # Segments
 
-    def _change_segment(self, change: SegmentChange) -> Action:
+    def _change_segment(self, change: SegmentChange, slots: int | None = None) -> Action:
+        """Carry out one change; one that is hot for now only as far as there are `slots`, if their number is given."""
         segment = self._pipelines[change.application].segments[change.segment]
         begin_s = self._clock.now_s()
         if change.level is Level.HOT and self._abilities.hot_partitions:
-            segment.set_parallelism_hot(segment.plan.hot_number(change.after))
+            before, after = (segment.plan.hot_number(instances) for instances in (change.before, change.after))
+            segment.set_parallelism_hot(after if slots is None else min(after, max(before, slots)))
             return Action(str(change), Level.HOT, change.application, self._clock.now_s() - begin_s, 0.0)
         level = Level.RESTART if change.level is Level.HOT else change.level
         if level is Level.STATE and not self._abilities.rewrite_state:

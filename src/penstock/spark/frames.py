@@ -26,6 +26,19 @@ def build_frame(
     return _Builder(graph, plan, parallelism, inputs).build()
 
 
+def stateless_frames(graph: Graph, plan: SegmentPlan, inputs: Mapping[str, "DataFrame"]) -> "list[DataFrame]":
+    """What the segment's operators without state make of other inputs than the query's, without any exchange."""
+    frames = dict(inputs)
+    ends = set(inputs)
+    for name in plan.nodes:
+        node = graph.nodes[name]
+        if isinstance(node, OperatorNode) and not node.stateful and all(above in frames for above in node.after):
+            taken = [frames[above] for above in node.after]
+            frames[name] = node.function(*taken) if node.joins else node.function(_union(taken))
+            ends = (ends - set(node.after)) | {name}
+    return [frames[name] for name in sorted(ends)]
+
+
 class _Builder:
     """Builds one frame; `_owner` tells in whose stage a node's rows come out (None: a channel's, or already marked)."""
 

@@ -15,8 +15,11 @@ from penstock.errors import ActionFailed
 from penstock.spark.checkpoints import is_clean, state_partitions
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.types import StructType
+
+    from penstock.spark.progress import ExecutorRecord
 
 _RUNTIME = "org.apache.spark.sql.execution.streaming.runtime"
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
@@ -134,6 +137,22 @@ def kill_executors(spark: "SparkSession", ids: Sequence[str]) -> None:
         ) from error
     if not accepted:
         raise ActionFailed(f"The cluster did not end the executors {', '.join(ids)}.")
+
+
+def frame_on(spark: "SparkSession", schema: "StructType", slots: "Sequence[ExecutorRecord]") -> "DataFrame":
+    """A frame with one row of nulls for each of `slots`, read by the executor that the slot belongs to."""
+    from pyspark.sql import DataFrame
+
+    session: Any = spark
+    jvm = session._jvm
+    nothing = session.sparkContext._gateway.new_array(jvm.Object, len(schema.fields))
+    row = jvm.org.apache.spark.sql.RowFactory.create(nothing)
+    places = [jvm.PythonUtils.toSeq([f"executor_{slot.host}_{slot.name}"]) for slot in slots]
+    placed = jvm.PythonUtils.toSeq([jvm.scala.Tuple2(row, place) for place in places])
+    anything = getattr(getattr(jvm, "scala.reflect.ClassTag$"), "MODULE$").Any()
+    rows = session._jsc.sc().makeRDD(placed, anything).toJavaRDD()
+    nullable = session._jsparkSession.parseDataType(schema.json()).asNullable()
+    return DataFrame(session._jsparkSession.createDataFrame(rows, nullable), spark)
 
 
 # Queries

@@ -1,23 +1,36 @@
 """What is slow the first time on an executor is done once before it counts."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from penstock.spark import internals
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from penstock.spark.progress import ExecutorRecord
+
+    Blank: TypeAlias = Callable[[StructType], DataFrame]
+    """Makes a frame of that schema without rows, whose tasks run on the executors that are primed."""
+    Work: TypeAlias = Callable[[Blank], Sequence[DataFrame]]
+    """What the executors will have to do, over blank frames."""
 
 _GROUP = "penstock-priming"
 
 
-def prime_executors(spark: "SparkSession", slots: int, timeout_s: float) -> None:
-    """Have every free slot start Python, load Arrow and exchange some rows; returns when that is done, or too late.
+def prime_executors(
+    spark: "SparkSession", executors: "Sequence[ExecutorRecord]", work: "Work", timeout_s: float
+) -> None:
+    """Have executors that have just come do their work once over no rows; returns when that is done, or too late.
 
-    An executor that has just come would otherwise do this in the first batch, which waits for its slowest task. While
-    it is at it the tasks of batches go to the others. Nothing depends on whether this succeeds.
+    They load classes, compile code, start Python and import what the work needs, which otherwise the first batch would
+    wait for. While they are at it their slots are taken, so the tasks of batches go to the others. Nothing depends on
+    whether this succeeds.
     """
-    job = threading.Thread(target=_run, args=(spark, slots), name="priming", daemon=True)
+    job = threading.Thread(target=_run, args=(spark, executors, work), name="priming", daemon=True)
     job.start()
     job.join(timeout_s)
     if job.is_alive():
@@ -26,12 +39,24 @@ def prime_executors(spark: "SparkSession", slots: int, timeout_s: float) -> None
         job.join(timeout_s)
 
 
-def _run(spark: "SparkSession", slots: int) -> None:
-    def passed(batches: Iterator[Any]) -> Iterator[Any]:
-        yield from batches
+def _run(spark: "SparkSession", executors: "Sequence[ExecutorRecord]", work: "Work") -> None:
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    slots = [executor for executor in executors for _ in range(executor.cores)]
+
+    def blank(schema: "StructType") -> "DataFrame":
+        # The optimizer must not see that nothing passes, or it would leave out all that follows.
+        return internals.frame_on(spark, schema, slots).where("monotonically_increasing_id() < 0")
 
     with suppress(Exception):
         spark.sparkContext.setJobGroup(_GROUP, "warm-up of new executors", interruptOnCancel=False)
-        numbers = spark.range(0, slots, 1, slots)
-        there = numbers.mapInArrow(passed, numbers.schema).repartition(slots)
-        there.mapInArrow(passed, numbers.schema).write.format("noop").mode("overwrite").save()
+        texts = internals.frame_on(spark, StructType([StructField("text", StringType())]), slots)
+        # Functions of strings load large tables, but only for a string that is there.
+        words = texts.selectExpr("explode(split(lower(coalesce(text, 'A B')), '\\\\s')) AS word").where("word != ''")
+        for frame in (words, *work(blank)):
+            through = frame.mapInArrow(_passed, frame.schema).repartition(len(slots))
+            through.mapInArrow(_passed, frame.schema).write.format("noop").mode("overwrite").save()
+
+
+def _passed(batches: Iterator[Any]) -> Iterator[Any]:
+    yield from batches

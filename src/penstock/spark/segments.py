@@ -20,7 +20,7 @@ from penstock.spark.checkpoints import (
     unfinished_rewrite,
 )
 from penstock.spark.compiler import SegmentPlan, compile_pipeline, topology_of
-from penstock.spark.frames import build_frame
+from penstock.spark.frames import build_frame, stateless_frames
 from penstock.spark.graph import SinkNode, SourceNode
 from penstock.spark.pipeline import Pipeline
 from penstock.spark.positions import Position, earliest, events_taken, newest_folder
@@ -230,6 +230,7 @@ class RunningPipeline:
         self.topology: Topology = topology_of(self.graph, plans)
         self.channels: dict[str, Channel] = {}
         self._initial = {name: parallelism.get(name, self.graph.bounds(name).least) for name in self.graph.listed}
+        self._schemas: dict[str, StructType] = {}
         self._stopping = threading.Event()
         self._tidying: threading.Thread | None = None
         claim_folder(self.folder, self.name, execution, plans)
@@ -321,7 +322,17 @@ class RunningPipeline:
             name: self._open(name, parallelism[name]) if name in plan.sources else self.channels[name].read(self.spark)
             for name in plan.inputs
         }
+        self._schemas |= {name: opened.schema for name, opened in inputs.items()}
         return build_frame(self.graph, plan, parallelism, inputs)
+
+    def stateless_frames(self, blank: "Callable[[StructType], DataFrame]") -> "list[DataFrame]":
+        """What all operators without state make of blank inputs; for those who want to run them for nothing."""
+        return [
+            frame
+            for segment in self.segments.values()
+            for inputs in [{name: blank(self._schemas[name]) for name in segment.plan.inputs}]
+            for frame in stateless_frames(self.graph, segment.plan, inputs)
+        ]
 
     def writer(self, segment: RunningSegment, frame: "DataFrame") -> "DataStreamWriter":
         """The query of a segment, ready to be given a trigger and started."""

@@ -133,7 +133,7 @@ class TestAlgorithm1:
         found = target(decide(Elysium().with_models({"pipeline": informed}), view))
         assert found.parallelism["pipeline"] == {"s0": 3, "s1": 3, "s2": 1}
 
-    @pytest.mark.parametrize(("completed_per_s", "with_state"), [(150.0, 2), (200.0, 1)])
+    @pytest.mark.parametrize(("completed_per_s", "with_state"), [(150.0, 3), (200.0, 1)])
     def test_no_instance_with_state_is_added_for_what_is_seen_to_be_carried(
         self, completed_per_s: float, with_state: int
     ) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from penstock.model import Cluster, Observation
 from penstock.profiling import Learned
+from penstock.profiling.functions import Line
 from penstock.profiling.online import Moments
 from penstock.testing import pipeline
 from penstock.workloads import Application
@@ -76,27 +77,50 @@ def test_what_workers_do_beside_is_learned(piped: Application) -> None:
     assert 0.0 < hasty < beside
 
 
-def moments(samples: Sequence[tuple[float, float]]) -> Moments:
+def line_of(samples: Sequence[tuple[float, float]], fixed_part: float = 0.0, window_s: float = 10.0) -> Line:
     summed = Moments()
     for x, y in samples:
-        summed = summed.plus(1.0, x, y)
-    return summed
+        summed = summed.plus(1.0, x, y, window_s)
+    line = summed.line(fixed_part)
+    assert line is not None
+    return line
 
 
 def test_a_fixed_cost_is_told_apart_where_rates_vary() -> None:
-    line = moments([(x, 0.2 + 0.01 * x) for x in (10.0, 20.0, 40.0, 60.0)]).line()
+    line = line_of([(x, 0.2 + 0.01 * x) for x in (10.0, 20.0, 40.0, 60.0)])
     assert line.intercept == pytest.approx(0.2, rel=0.05)
     assert line.slope == pytest.approx(0.01, rel=0.05)
 
 
 def test_where_rates_do_not_vary_all_cost_is_that_of_events() -> None:
-    line = moments([(20.0, 0.4)] * 5).line()
+    line = line_of([(20.0, 0.4)] * 5)
     assert (line.slope, line.intercept) == (pytest.approx(0.02), pytest.approx(0.0))
+
+
+def test_where_rates_do_not_vary_the_fixed_part_is_what_was_assumed() -> None:
+    line = line_of([(20.0, 0.4)] * 5, fixed_part=0.5)
+    assert (line.slope, line.intercept) == (pytest.approx(0.01), pytest.approx(0.2))
+
+
+def test_what_is_assumed_to_be_fixed_gives_way_to_what_is_seen() -> None:
+    line = line_of([(x, 0.01 * x) for x in (10.0, 20.0, 40.0, 60.0)], fixed_part=0.5)
+    assert line.intercept == pytest.approx(0.0, abs=0.02)
+
+
+def test_windows_that_hold_one_batch_or_two_are_no_sign_that_all_cost_is_that_of_events() -> None:
+    lumpy = [(30.0, 0.3), (60.0, 0.6), (30.0, 0.3), (40.0, 0.4)] * 3
+    assert line_of(lumpy, 0.5, window_s=2.5).intercept == pytest.approx(0.2, rel=0.05)
+    assert line_of(lumpy, 0.5, window_s=10.0).intercept == pytest.approx(0.0, abs=0.05)
+
+
+def test_a_sample_that_has_just_begun_is_better_than_none() -> None:
+    assert line_of([(20.0, 0.4)], window_s=2.5).slope == pytest.approx(0.02)
+    assert Moments().line(0.0) is None
 
 
 @pytest.mark.parametrize("samples", [[(10.0, 0.0), (20.0, 0.3)], [(10.0, 0.5), (20.0, 0.1)], [(10.0, 0.3)]])
 def test_no_part_of_a_cost_is_negative(samples: list[tuple[float, float]]) -> None:
-    line = moments(samples).line()
+    line = line_of(samples)
     assert min(line.slope, line.intercept) >= 0.0
 
 
