@@ -2,7 +2,7 @@
 
 from penstock.evaluation.measures import ApplicationMeasures, Choice, Measures, measure
 from penstock.evaluation.report import write_report
-from penstock.evaluation.scoreboard import COLUMNS, Column, Row, Scoreboard, rank
+from penstock.evaluation.scoreboard import COLUMNS, Column, Row, Scoreboard, rank, spreads
 from penstock.evaluation.verdict import verdict
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Scoreboard",
     "measure",
     "rank",
+    "spreads",
     "verdict",
     "write_report",
 ]

@@ -165,6 +165,24 @@ def rank(runs: Mapping[str, Measures]) -> list[str]:
     return sorted(runs, key=order)
 
 
+def spreads(runs: Mapping[str, Measures]) -> list[str]:
+    """A line for every policy that ran more than once: means of what matters most, with the lowest and the highest."""
+    found: dict[str, list[Measures]] = {}
+    for measures in runs.values():
+        found.setdefault(measures.policy, []).append(measures)
+    return [_spread(policy, rounds) for policy, rounds in found.items() if len(rounds) > 1]
+
+
+def _spread(policy: str, rounds: list[Measures]) -> str:
+    said = []
+    for column in COLUMNS[:3]:
+        known = sorted(value for value in map(column.value, rounds) if value is not None)
+        if known:
+            low, high = column.write(known[0]), column.write(known[-1])
+            said.append(f"{column.heading} {column.write(sum(known) / len(known))} ({low} to {high})")
+    return f"{policy}, {len(rounds)} rounds: {', '.join(said)}"
+
+
 def _stacked(heading: str) -> str:
     """A heading of two words, or one long one, on two lines."""
     split = {"degradation": "degra-\ndation", "reconfigurations": "recon-\nfigured", "downtime": "down-\ntime"}

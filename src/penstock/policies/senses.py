@@ -96,8 +96,8 @@ def _sources(topology: Topology, observations: tuple[Observation, ...]) -> dict[
 def rising_on(view: View, sources: Loads, lead_s: float) -> dict[str, float]:
     """What every application whose load has risen with each of the last observations gets in `lead_s`, at that pace.
 
-    It must have risen about evenly: a step, which falls into one or two windows, is no slope, whatever small rises there
-    were before it.
+    It must have risen about evenly: a step, which falls into one or two windows, is no slope, whatever small rises
+    there were before it.
     """
     found = {}
     seen = view.observations[-1 - _RISES :]

@@ -16,9 +16,9 @@ from penstock.profiling.profile import ApplicationProfile
 from penstock.profiling.selectivity import Ratio, SelectivityProfile
 from penstock.profiling.usage import OperatorUsage, UsageProfile, handled_per_s, own_share
 
-_DOUBT = 0.01
-"""How much of what is measured of a fixed cost is doubted: half is believed when rates have varied by a tenth of their
-mean."""
+_DOUBT = 0.2
+"""How much of what is measured of a fixed cost is doubted: half is believed after five samples that vary by a fifth of
+their mean, or twenty that vary by a tenth."""
 _STATE_FIXED = 0.5
 """The part of what an operator with state costs in a fused segment that is taken to be fixed as long as nothing else is
 known: committing state takes its time in every batch."""
@@ -66,14 +66,14 @@ class Moments:
         """What an instance costs by its rate, and what it costs whatever its rate; None if nothing was handled.
 
         Least squares with a penalty on what differs from `fixed_part` of the mean, so that another part is believed
-        to be fixed only as far as varying rates speak for it.
+        to be fixed only as far as many samples at varying rates speak for it.
         """
         known = self if self.weight > 0 else self._ended()
         if known.xx == 0:
             return None
         spread = known.weight - known.x * known.x / known.xx
         measured = known.y - known.x * known.xy / known.xx
-        fixed = (measured + _DOUBT * fixed_part * known.y) / (spread + _DOUBT * known.weight)
+        fixed = (measured + _DOUBT * fixed_part * known.y / known.weight) / (spread + _DOUBT)
         slope = (known.xy - fixed * known.x) / known.xx
         if fixed <= 0:
             return Line(known.y / known.x)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +18,7 @@ from penstock.service.reproduce_command import reproduce
 if TYPE_CHECKING:
     from penstock.control import Entry
     from penstock.service.requests import RunRequest
+    from penstock.spark.cluster import SparkCluster
 
 app = typer.Typer(
     name="penstock",
@@ -163,10 +164,11 @@ def compare(
     master: Master = None,
     models: Models = None,
     trigger: Trigger = 0.5,
+    rounds: Annotated[int, typer.Option(min=1, help="How often every policy is run; the policies take turns.")] = 1,
     out: Out = Path("runs"),
     as_json: Json = False,
 ) -> None:
-    """Run several policies under the same load, and print one scoreboard; Ctrl-C in a live run ends the comparison."""
+    """Run several policies under the same load, and print one scoreboard; live on one cluster, where Ctrl-C ends it."""
     from penstock.control import LoopSettings
     from penstock.service.policy_list import split_policies
     from penstock.service.requests import RunRequest, uses_models
@@ -195,14 +197,32 @@ def compare(
     ]
     runs: dict[str, list[Entry]] = {}
     try:
-        for request in requests:
-            runs[request.policy] = _live(request, out, master) if live else _simulated(request, out)
-            if was_stopped(runs[request.policy]):
+        for name, entries in _in_turns(requests, rounds, out, master):
+            runs[name] = entries
+            if was_stopped(entries):
                 break
     finally:
         # If a run fails the others were not in vain.
         if runs:
             _show_many(requests[0], runs, out, as_json)
+
+
+def _in_turns(
+    requests: "Sequence[RunRequest]", rounds: int, out: Path, master: str | None
+) -> "Iterator[tuple[str, list[Entry]]]":
+    """Run all requests, as often as there are rounds, and give each run a name; live ones share a cluster."""
+    from contextlib import nullcontext
+
+    from penstock.service.live import EXECUTORS, LivePlace
+
+    live = requests[0].live
+    place = LivePlace(out.absolute(), master, requests[0].workers or EXECUTORS)
+    with place.opened() if live else nullcontext() as shared:
+        for number in range(1, rounds + 1):
+            folder, suffix = (out, "") if rounds == 1 else (out / f"round-{number}", f" #{number}")
+            for request in requests:
+                entries = _live(request, folder, master, shared) if live else _simulated(request, folder)
+                yield f"{request.policy}{suffix}", entries
 
 
 @app.command()
@@ -283,11 +303,11 @@ def _simulated(request: "RunRequest", out: Path) -> "list[Entry]":
     return kept_entries(folder)
 
 
-def _live(request: "RunRequest", out: Path, master: str | None) -> "list[Entry]":
+def _live(request: "RunRequest", out: Path, master: str | None, shared: "SparkCluster | None" = None) -> "list[Entry]":
     from penstock.service.live_view import run_in_view
     from penstock.service.runs import kept_entries
 
-    return kept_entries(run_in_view(request, out, master))
+    return kept_entries(run_in_view(request, out, master, shared))
 
 
 def _show_one(request: "RunRequest", entries: "Sequence[Entry]", out: Path, as_json: bool) -> None:
@@ -297,7 +317,7 @@ def _show_one(request: "RunRequest", entries: "Sequence[Entry]", out: Path, as_j
 def _show_many(
     request: "RunRequest", runs: "Mapping[str, Sequence[Entry]]", out: Path, as_json: bool, single: bool = False
 ) -> None:
-    from penstock.evaluation import Scoreboard, measure, write_report
+    from penstock.evaluation import Scoreboard, measure, spreads, write_report
     from penstock.service import show
 
     measures = {name: measure(entries) for name, entries in runs.items()}
@@ -311,6 +331,8 @@ def _show_many(
         title = f"{request.application} under {request.load} for {request.duration_s:g} s"
         for table in Scoreboard.of(measures).tables(title, show.out.width):
             show.out.print(table)
+        for line in spreads(measures):
+            show.out.print(line, markup=False, highlight=False, soft_wrap=True)
     show.say(f"Report: {report}")
 
 

@@ -5,6 +5,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 _RANGE_PER_S = (100.0, 1_000.0)
 """The range of a load for a pipeline of the user's own, where none is given."""
 
+EXECUTORS = 4
+"""The most executors a live run has, where nothing else is asked for."""
 _TARGET_S = 5.0
 _LEAD_S = 5.0
 """How long the first event is after the queries have started."""
@@ -55,15 +58,20 @@ _KEEP_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class LivePlace:
-    """Where a live run happens: on a private cluster, unless `master` names another."""
+    """Where a live run happens: on a private cluster, unless `master` names another or `shared` runs already."""
 
     folder: Path
     master: str | None = None
-    executors: int = 4
+    executors: int = EXECUTORS
     cores: int = 1
+    shared: SparkCluster | None = None
+
+    def opened(self) -> AbstractContextManager[SparkCluster]:
+        """The cluster while it runs: one that is shared goes on afterwards."""
+        return self.cluster() if self.shared is None else nullcontext(self.shared)
 
     def cluster(self) -> EmbeddedCluster | LocalCluster | ExternalCluster:
-        """The cluster, not yet started."""
+        """A cluster of its own, not yet started."""
         if self.master is None:
             return EmbeddedCluster(self.folder / "cluster", executors=self.executors, cores=self.cores)
         if self.master.startswith("local["):
@@ -100,7 +108,7 @@ def run_live(request: RunRequest, place: LivePlace, watcher: Watcher) -> None:
     request.make_policy({pipeline.name: pipeline.topology(request.execution) for pipeline in pipelines})
     kept = _kept(request, place.folder, watcher.say)
     watcher.say("Starting Spark ...")
-    with place.cluster() as cluster:
+    with place.opened() as cluster:
         run = _LiveRun(request, place, pipelines, cluster, kept)
         name = f"penstock {request.application}"
         settings = dynamic_allocation(run.start.workers, place.executors) if request.left_to_spark else {}

@@ -16,10 +16,11 @@ from rich.text import Text
 from penstock.control import Acted, Decided, Entry, Judged, Observed, Refused, Started
 from penstock.model import ApplicationObservation, Reconfigure
 from penstock.service import show
-from penstock.service.live import LivePlace, Watcher, run_live
+from penstock.service.live import EXECUTORS, LivePlace, Watcher, run_live
 from penstock.service.requests import RunRequest
 from penstock.service.runs import run_folder
 from penstock.service.signals import first_interrupt
+from penstock.spark.cluster import SparkCluster
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _COLUMNS = 48
@@ -120,11 +121,12 @@ def _log(entry: Entry, console: Console) -> None:
         console.print(f"{entry.at_s:6.0f} s  {_done(entry)}", markup=False)
 
 
-def run_in_view(request: RunRequest, out: Path, master: str | None = None) -> Path:
+def run_in_view(request: RunRequest, out: Path, master: str | None = None, shared: SparkCluster | None = None) -> Path:
     """Run on Spark and show it in the terminal; Ctrl-C ends it early. Returns the folder of the run."""
     folder = run_folder(out, request).absolute()
+    place = LivePlace(folder, master, request.workers or EXECUTORS, shared=shared)
     title = f"{request.application} with {request.policy} under {request.load}"
     interrupted = threading.Event()
     with first_interrupt(interrupted), live_view(title, request.duration_s, show.err) as follow:
-        run_live(request, LivePlace(folder, master, request.workers or 4), Watcher(follow, show.say, interrupted))
+        run_live(request, place, Watcher(follow, show.say, interrupted))
     return folder

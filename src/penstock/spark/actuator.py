@@ -136,9 +136,9 @@ class SparkActuator:
     `initial` is the configuration with which the pipelines were started. Executors change hot, stateless operators
     change hot, the partitions of a source need a restart of its segment, and those of a stateful operator a rewrite of
     its state; only the affected segment pauses. Instances for which there are no slots yet begin to work when the
-    executors that were asked for have come and are warm. A segment whose change fails is brought back as it was, or, if that is
-    what works, as it should have become; then `ActionFailed` says what went wrong. `state_held`, which the monitor can
-    tell, are the bytes of state on every executor: those that hold least are given up first.
+    executors that were asked for have come and are warm. A segment whose change fails is brought back as it was, or,
+    if that is what works, as it should have become; then `ActionFailed` says what went wrong. `state_held`, which the
+    monitor can tell, are the bytes of state on every executor: those that hold least are given up first.
     """
 
     def __init__(
