@@ -123,16 +123,18 @@ def whats(actions: tuple[Action, ...]) -> Mapping[str, Level]:
 def test_every_level_on_a_live_application_loses_nothing(bench: Bench, eventually: Eventually) -> None:
     assert bench.apply() == ()
 
-    hot = bench.apply(check=4)
-    assert whats(hot) == {"check 2 -> 4": Level.HOT}
+    hot = bench.apply(check=3)
+    assert whats(hot) == {"check 2 -> 3": Level.HOT}
     assert hot[0].pause_s == 0
     assert hot[0].duration_s < 1
 
     grown = bench.apply(workers=3, check=4)
-    assert whats(grown) == {"executors 2 -> 3": Level.HOT}
-    assert eventually(lambda: len(bench.executors()) == 3)
+    assert whats(grown) == {"check 3 -> 4": Level.HOT, "executors 2 -> 3": Level.HOT}
+    assert bench.running.parallelism["check"] == 3, "there is no slot yet for the fourth"
+    assert eventually(lambda: bench.running.parallelism["check"] == 4)
+    assert len(bench.executors()) == 3
     primed = bench.spark.sparkContext.statusTracker().getJobIdsForGroup
-    assert eventually(lambda: bool(primed("penstock-priming")))
+    assert primed("penstock-priming")
 
     deep = bench.apply(workers=3, check=3, count=3)
     assert whats(deep) == {"check 4 -> 3, count 2 -> 3": Level.STATE}

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from penstock.spark.priming import Blank
+
 Eventually = Callable[[Callable[[], bool]], bool]
 ROWS_PER_S = 1000
 
@@ -282,7 +284,36 @@ def test_the_status_store_knows_stages_and_their_plans(
     assert [executor.name for executor in reader.executors()] == ["driver"]
 
 
+def test_a_frame_on_executors_has_a_row_for_every_slot(spark: "SparkSession") -> None:
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    slots = StatusReader(spark).executors() * 3
+    frame = internals.frame_on(spark, StructType([StructField("number", LongType(), nullable=False)]), slots)
+    assert [row.number for row in frame.collect()] == [None, None, None]
+    assert frame.rdd.getNumPartitions() == 3
+
+
+def test_priming_runs_the_work_over_no_rows(spark: "SparkSession") -> None:
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    schema = StructType([StructField("text", StringType())])
+    worked: list[DataFrame] = []
+
+    def work(blank: "Blank") -> "list[DataFrame]":
+        worked.append(blank(schema).selectExpr("raise_error(text) AS seen"))
+        return worked
+
+    prime_executors(spark, StatusReader(spark).executors(), work, 60.0)
+    (frame,) = worked
+    assert frame.collect() == []
+    assert frame.rdd.getNumPartitions() > 0, "work that the optimizer leaves out would prime nothing"
+
+
 def test_priming_that_takes_too_long_or_fails_is_given_up(spark: "SparkSession") -> None:
-    prime_executors(spark, 2, 0.0)
-    prime_executors(spark, 0, 30.0)  # Spark refuses a range of no partitions.
+    def refused(blank: "Blank") -> "list[DataFrame]":
+        raise ValueError("no work")
+
+    executors = StatusReader(spark).executors()
+    prime_executors(spark, executors, lambda _: [], 0.0)
+    prime_executors(spark, executors, refused, 30.0)
     assert spark.range(3).count() == 3
