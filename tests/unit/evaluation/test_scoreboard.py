@@ -10,7 +10,7 @@ from rich.console import Console
 
 from penstock.control import Entry
 from penstock.errors import UsageError
-from penstock.evaluation import COLUMNS, Measures, Scoreboard, measure, rank, verdict
+from penstock.evaluation import COLUMNS, Measures, Scoreboard, measure, rank, spreads, verdict
 
 
 @pytest.fixture
@@ -55,6 +55,13 @@ def test_the_best_of_a_column_is_told_by_what_is_written(run: Callable[..., Meas
 def test_an_empty_scoreboard_is_refused() -> None:
     with pytest.raises(UsageError, match="at least one"):
         Scoreboard.of({})
+
+
+def test_policies_that_ran_more_than_once_are_summed_up(run: Callable[..., Measures]) -> None:
+    rounds = {f"ds2 #{n + 1}": run(10.0 * n, 900.0 + 100.0 * n, policy="ds2", p95_latency_s=None) for n in range(3)}
+    assert spreads({**rounds, "static": run(policy="static")}) == [
+        "ds2, 3 rounds: worker-s 1,000 (900 to 1,100), over target 10 s (0 s to 20 s)"
+    ]
 
 
 def test_json_is_in_rank_order(run: Callable[..., Measures]) -> None:

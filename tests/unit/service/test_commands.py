@@ -152,6 +152,15 @@ def test_compare_prints_one_row_per_policy(penstock: Penstock, tmp_path: Path) -
     assert len(list(tmp_path.glob("runs/*/journal.sqlite"))) == 3
 
 
+def test_in_several_rounds_policies_take_turns(penstock: Penstock, tmp_path: Path) -> None:
+    arguments = ("compare", "top-words", "--policies", "static,ds2", "--duration", "60", "--rounds", "2")
+    assert [row["policy"] for row in json.loads(penstock(*arguments, "--json").out)] == ["static", "ds2"] * 2
+    assert len(list(tmp_path.glob("runs/round-?/*/journal.sqlite"))) == 4
+    said = penstock(*arguments).out
+    assert "ds2 #2" in said
+    assert "static, 2 rounds: worker-s" in said
+
+
 def test_a_run_that_fails_does_not_take_the_others_with_it(
     penstock: Penstock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
