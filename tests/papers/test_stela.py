@@ -1,12 +1,14 @@
 """The worked example, scale-out and scale-in of Stela."""
 
+from collections import Counter
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
 from penstock.evaluation.papers import EXPERIMENTS, Row
-from penstock.evaluation.papers.stela import on_processors
-from penstock.simulation import World
+from penstock.evaluation.papers.stela import on_processors, scale_out
+from penstock.simulation import World, WorldSettings
 from penstock.workloads import STELA_SETTINGS, Constant
 
 
@@ -77,6 +79,19 @@ def test_before_scaling_the_fullest_machine_is_just_full_whatever_was_drawn() ->
             assert max(worker.usage or 0.0 for worker in seen.workers.values()) == pytest.approx(1.0, abs=0.01)
         assert on_processors(name, 1) == scaling
         assert on_processors(name, 2) != scaling
+
+
+@pytest.mark.parametrize("name", ["linear", "page-load"])
+def test_dealing_anew_leaves_on_every_machine_a_part_of_what_some_machine_had(name: str) -> None:
+    """Why the default loses nothing there, however executors hold each other up, if none was held up before."""
+    scaling = scale_out(name)
+    load = Constant(scaling.load_per_s)
+    world = World([(scaling.app, load)], scaling.cluster, scaling.start, WorldSettings(start_up_s=0.0))
+    before = [Counter(world.workers.hosted(worker.name)) for worker in world.workers.alive]
+    world.apply(replace(scaling.start, workers=scaling.start.workers + 1))
+    after = [Counter(world.workers.hosted(worker.name)) for worker in world.workers.alive]
+    assert len(after) == len(before) + 1
+    assert all(any(left <= had for had in before) for left in after)
 
 
 def test_where_processors_may_be_short_stela_still_gains() -> None:
