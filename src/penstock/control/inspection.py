@@ -59,6 +59,7 @@ def _values(seen: OperatorObservation) -> Iterator[tuple[str, float | None]]:
     yield "effective rate", seen.effective_rate_per_s
     yield "skew", seen.skew
     yield "parallel share", seen.parallel_share
+    yield "rate of batches", seen.batches_per_s
     yield "state", seen.state_bytes
     for downstream, rate in seen.output_per_s.items():
         yield f"output rate to '{downstream}'", rate

@@ -14,7 +14,8 @@ class OperatorObservation:
     out on each stream (by downstream operator). `busy_s` sums the useful seconds of all instances.
     `time_share` is the operator's part of its segment's busy time (1 when it does not take turns). `skew` is
     the busiest instance's load over the mean. `parallel_share` is the part of a segment's time that more
-    instances can shorten; the rest is fixed overhead of its batches.
+    instances can shorten; the rest is fixed overhead of its batches, of which `batches_per_s` ended (None where it does
+    not work in batches).
     """
 
     instances: int
@@ -28,6 +29,7 @@ class OperatorObservation:
     effective_rate_per_s: float | None = None
     skew: float | None = None
     parallel_share: float | None = None
+    batches_per_s: float | None = None
     state_rows: int | None = None
     state_bytes: int | None = None
 

@@ -19,7 +19,7 @@ from penstock.forecasting import (
 )
 from penstock.model import Configuration, Decision, Keep, Reconfigure, View, diff
 from penstock.policies.assessment import Assessment, Thresholds, scaled_to, total_per_s
-from penstock.policies.senses import Senses, arriving, rising_on, to_carry
+from penstock.policies.senses import Senses, arriving, in_time, rising_on, to_carry
 from penstock.profiling import ApplicationProfile, Estimator, Loads
 
 _LAGS = 6
@@ -111,6 +111,8 @@ class Elysium:
         sources: Loads = arriving(view, self.window_s, None if self.plain else self.tolerance)
         if not sources:
             return Keep("no input rate is known yet"), memory
+        if not self.plain and self._is_guess(view, memory.senses) and in_time(view):
+            return Keep("what operators cost is not known well before they are warm"), memory
         now = sources
         sources, notes = self._rising(view, now)
         if later_s is not None and not self._assessment(view, memory, sources, now).overloaded():
@@ -215,6 +217,10 @@ class Elysium:
             return None
         return predict(chosen, series)
 
+    def _is_guess(self, view: View, senses: Senses) -> bool:
+        """Whether what is known of some application's costs is from the time before it was warm."""
+        return senses.learned.provisional
+
     def _profiles(self, view: View, senses: Senses) -> dict[str, ApplicationProfile]:
         return {name: senses.learned.profile(topology) for name, topology in view.topologies.items()}
 
@@ -234,6 +240,9 @@ class ProfiledElysium(Elysium):
     def start(self) -> ElysiumMemory:
         """Nothing but the loads from before is known."""
         return ElysiumMemory(histories=self.histories)
+
+    def _is_guess(self, view: View, senses: Senses) -> bool:
+        return senses.learned.provisional and not set(view.topologies) <= set(self.profiles)
 
     def _profiles(self, view: View, senses: Senses) -> dict[str, ApplicationProfile]:
         found = Elysium._profiles(self, view, senses)

@@ -13,6 +13,7 @@ _RISES = 3
 """How many times in a row a load must be higher than before to be taken to go on rising."""
 _EVEN = 0.25
 """How large the smallest of these rises must be, as a share of their mean."""
+_MOST_RISE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def rising_on(view: View, sources: Loads, lead_s: float) -> dict[str, float]:
     """What every application whose load has risen with each of the last observations gets in `lead_s`, at that pace.
 
     It must have risen about evenly: a step, which falls into one or two windows, is no slope, whatever small rises
-    there were before it.
+    there were before it. More than twice what arrives now is not expected.
     """
     found = {}
     seen = view.observations[-1 - _RISES :]
@@ -105,8 +106,16 @@ def rising_on(view: View, sources: Loads, lead_s: float) -> dict[str, float]:
         loads = [total_per_s(_sources(view.topologies[name], (observation,))) for observation in seen]
         rises = [after - before for before, after in pairwise(loads)]
         if min(rises) > _EVEN * sum(rises) / len(rises) > 0:
-            found[name] = loads[-1] + lead_s * (loads[-1] - loads[0]) / (seen[-1].at_s - seen[0].at_s)
+            pace = (loads[-1] - loads[0]) / (seen[-1].at_s - seen[0].at_s)
+            found[name] = min(loads[-1] + lead_s * pace, _MOST_RISE * loads[-1])
     return found
+
+
+def in_time(view: View) -> bool:
+    """Whether no application was last seen to be later than the target."""
+    seen = view.latest.applications.values() if view.latest is not None else ()
+    target_s = view.objectives.latency_target_s
+    return all(one.latency is None or one.latency.p95_s is None or one.latency.p95_s <= target_s for one in seen)
 
 
 def to_carry(

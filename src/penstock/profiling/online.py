@@ -22,10 +22,6 @@ their mean, or twenty that vary by a tenth."""
 _STATE_FIXED = 0.5
 """The part of what an operator with state costs in a fused segment that is taken to be fixed as long as nothing else is
 known: committing state takes its time in every batch."""
-_SAMPLE_S = 10.0
-"""Shorter windows are put together for a sample: with how many batches happen to end in them their rates and costs
-rise and fall together, which says nothing of what is fixed."""
-
 
 _UNSEEN = 2.0
 """As if so many samples had shown that workers do nothing beside their instances: a single one says little."""
@@ -37,47 +33,44 @@ _WARMING_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Samples of one operator so far, summed up: input rate `x` of an instance, and for what part `y` of its time it
-    was busy itself. `begun` is a sample that is not yet long enough: its seconds, and the events and busy seconds."""
+    """Samples of one operator so far, summed up: what an instance handled (`x`) and for how long it was busy itself
+    (`y`), both by the batch, of which `pace` sums the numbers per second; where there are no batches, by the second."""
 
     weight: float = 0.0
     x: float = 0.0
     y: float = 0.0
     xx: float = 0.0
     xy: float = 0.0
-    begun: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    pace: float = 0.0
 
-    def plus(self, kept: float, x: float, y: float, window_s: float) -> "Moments":
-        """The same after one more window; of the earlier samples a part is kept."""
-        seconds, events, busy_s = self.begun
-        begun = seconds + window_s, events + x * window_s, busy_s + y * window_s
-        older = Moments(self.weight * kept, self.x * kept, self.y * kept, self.xx * kept, self.xy * kept, begun)
-        return older._ended() if begun[0] >= _SAMPLE_S else older
+    def plus(self, kept: float, x_per_s: float, y_per_s: float, batches_per_s: float = 1.0) -> "Moments":
+        """The same with one more sample; of the earlier ones a part is kept."""
+        x, y = x_per_s / batches_per_s, y_per_s / batches_per_s
+        return Moments(
+            self.weight * kept + 1.0,
+            self.x * kept + x,
+            self.y * kept + y,
+            self.xx * kept + x * x,
+            self.xy * kept + x * y,
+            self.pace * kept + batches_per_s,
+        )
 
-    def _ended(self) -> "Moments":
-        """The same with the sample that was begun."""
-        seconds, events, busy_s = self.begun
-        if seconds == 0:
-            return self
-        x, y = events / seconds, busy_s / seconds
-        return Moments(self.weight + 1.0, self.x + x, self.y + y, self.xx + x * x, self.xy + x * y)
-
-    def line(self, fixed_part: float) -> Line | None:
-        """What an instance costs by its rate, and what it costs whatever its rate; None if nothing was handled.
+    def line(self, fixed_part: float = 0.0) -> Line:
+        """What an instance costs by its rate, and what it costs whatever its rate.
 
         Least squares with a penalty on what differs from `fixed_part` of the mean, so that another part is believed
         to be fixed only as far as many samples at varying rates speak for it.
         """
-        known = self if self.weight > 0 else self._ended()
-        if known.xx == 0:
-            return None
-        spread = known.weight - known.x * known.x / known.xx
-        measured = known.y - known.x * known.xy / known.xx
-        fixed = (measured + _DOUBT * fixed_part * known.y / known.weight) / (spread + _DOUBT)
-        slope = (known.xy - fixed * known.x) / known.xx
+        spread = self.weight - self.x * self.x / self.xx
+        measured = self.y - self.x * self.xy / self.xx
+        fixed = (measured + _DOUBT * fixed_part * self.y / self.weight) / (spread + _DOUBT)
+        slope = (self.xy - fixed * self.x) / self.xx
+        batches_per_s = self.pace / self.weight
         if fixed <= 0:
-            return Line(known.y / known.x)
-        return Line(slope, fixed) if slope > 0 else Line(0.0, known.y / known.weight)
+            return Line(self.y / self.x)
+        if slope <= 0:
+            return Line(0.0, batches_per_s * self.y / self.weight)
+        return Line(slope, batches_per_s * fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +93,8 @@ class Learned:
     """All that was learned on line: `until_s` is how far the observations have been used.
 
     `beside` sums what workers did beside their instances (as shares of their slots) and counts the samples. Once
-    something is known nothing is learned while some of the `workers` are new, which is over at `warm_s`.
+    something is known nothing is learned while some of the `workers` are new, which is over at `warm_s`. What a fused
+    application shows at its start, before it is warm, is `provisional`: it is forgotten afterwards.
     """
 
     until_s: float | None = None
@@ -108,6 +102,7 @@ class Learned:
     beside: tuple[float, float] = (0.0, 0.0)
     workers: frozenset[str] = frozenset()
     warm_s: float | None = None
+    provisional: bool = True
 
     def with_observations(
         self,
@@ -120,17 +115,25 @@ class Learned:
         new = [o for o in observations if self.until_s is None or o.at_s > self.until_s + 1e-9]
         if not new:
             return self
+        fused = any(len(segment) > 1 for topology in topologies.values() for segment in topology.all_segments)
         workers, warm_s = self.workers, self.warm_s
+        if fused and self.until_s is None:
+            warm_s = new[0].at_s + _WARMING_S
         telling: list[Observation] = []
+        provisional = self.provisional and fused
+        known = self
         for observation in new:
             if workers and not workers.issuperset(observation.workers):
                 warm_s = observation.at_s + _WARMING_S
             workers = frozenset(observation.workers)
             warm = warm_s is None or observation.at_s - observation.window_s >= warm_s
-            if warm or not (self.applications or telling):
+            if warm and provisional:
+                provisional, known, telling = False, Learned(), []
+            if warm or provisional or not (known.applications or telling):
                 telling.append(observation)
-        applications = {name: self._operators(topology, telling, memory_s) for name, topology in topologies.items()}
-        return Learned(new[-1].at_s, applications, self._beside(cluster, telling, memory_s), workers, warm_s)
+        applications = {name: known._operators(topology, telling, memory_s) for name, topology in topologies.items()}
+        beside = known._beside(cluster, telling, memory_s)
+        return Learned(new[-1].at_s, applications, beside, workers, warm_s, provisional)
 
     def _operators(self, topology: Topology, new: list[Observation], memory_s: float) -> dict[str, Sums]:
         sums = dict(self.applications.get(topology.name, {}))
@@ -180,7 +183,7 @@ class Learned:
 
 
 def _usage(sums: Sums, alone: bool, stateful: bool) -> OperatorUsage:
-    own = sums.own.line(_STATE_FIXED if stateful and not alone else 0.0)
+    own = sums.own.line(_STATE_FIXED if stateful and not alone else 0.0) if sums.own.xx > 0 else None
     if alone and own is not None:
         return OperatorUsage(own)
     share = min(1.0, sums.own_s / sums.own_of_s) if sums.own_of_s > 0 else 1.0
@@ -207,12 +210,8 @@ def _added(
     own = own_share(observed, segment, operator, busy_s) if known and busy_s else None
     samples = before.own
     if own is not None and rate and busy_s:
-        samples = samples.plus(
-            kept, rate / operator.instances, own * busy_s / (operator.instances * window_s), window_s
-        )
-    elif not rate and not busy_s and samples.begun[0] > 0:
-        # A batch that began in this window counts in the next: the time is that of both.
-        samples = samples.plus(kept, 0.0, 0.0, window_s)
+        busy_share = own * busy_s / (operator.instances * window_s)
+        samples = samples.plus(kept, rate / operator.instances, busy_share, operator.batches_per_s or 1.0)
     return Sums(
         before.handled * kept + (rate * window_s if known and rate else 0.0),
         before.busy_s * kept + (busy_s if known and busy_s else 0.0),

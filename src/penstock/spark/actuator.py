@@ -246,9 +246,13 @@ class SparkActuator:
     def _add_executors(self, change: ExecutorsChange) -> Action:
         """Ask for executors; everything goes on meanwhile. When they have come is for the monitor to say."""
         begin_s = self._clock.now_s()
-        internals.set_total_executors(self._spark, change.after)
+        self._ask_for(change.after, len(self._present()))
         self._executors = change.after
         return Action(str(change), Level.HOT, None, self._clock.now_s() - begin_s, 0.0)
+
+    def _ask_for(self, count: int, present: int) -> None:
+        """Ask for `count` executors, or for one more than are there if all of them must start on this machine."""
+        internals.set_total_executors(self._spark, min(count, present + 1) if self._cluster.private else count)
 
     def _receive_executors(self, count: int, planned: Sequence[Planned], turn: int) -> None:
         """Wait until `count` executors are there and warm, and let what was planned to grow have their slots.
@@ -264,6 +268,7 @@ class SparkActuator:
                     prime_executors(self._spark, cold, self._work, self._settings.priming_timeout_s)
                     self._warm.update(executor.name for executor in cold)
                     self._grow(planned, turn, sum(executor.cores for executor in present))
+                    self._ask_for(count, len(present))
                 elif len(present) >= count:
                     break
                 else:

@@ -237,6 +237,7 @@ class _SegmentView:
             effective_rate_per_s=rows / self.busy_s if rows and work is not None and self.busy_s > 0 else None,
             skew=skew,
             parallel_share=window.parallel_share,
+            batches_per_s=len(window.measured) / span_s if span_s else None,
             state_rows=state_rows,
             state_bytes=state_bytes,
         )

@@ -73,6 +73,7 @@ def _operator(samples: Samples[OperatorObservation], window_s: float) -> Operato
         effective_rate_per_s=_mean(useful, lambda part: part.effective_rate_per_s),
         skew=_mean(samples, lambda part: part.skew),
         parallel_share=_mean(samples, lambda part: part.parallel_share),
+        batches_per_s=_mean(samples, lambda part: part.batches_per_s),
         state_rows=_newest(samples, lambda part: part.state_rows),
         state_bytes=_newest(samples, lambda part: part.state_bytes),
     )

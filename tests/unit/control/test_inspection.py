@@ -90,6 +90,7 @@ SPOILT += [
         "effective_rate_per_s",
         "skew",
         "parallel_share",
+        "batches_per_s",
         "state_bytes",
     )
     for value in (-1.0, nan, inf)

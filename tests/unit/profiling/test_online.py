@@ -77,13 +77,11 @@ def test_what_workers_do_beside_is_learned(piped: Application) -> None:
     assert 0.0 < hasty < beside
 
 
-def line_of(samples: Sequence[tuple[float, float]], fixed_part: float = 0.0, window_s: float = 10.0) -> Line:
+def line_of(samples: Sequence[tuple[float, float]], fixed_part: float = 0.0) -> Line:
     summed = Moments()
     for x, y in samples:
-        summed = summed.plus(1.0, x, y, window_s)
-    line = summed.line(fixed_part)
-    assert line is not None
-    return line
+        summed = summed.plus(1.0, x, y)
+    return summed.line(fixed_part)
 
 
 def test_a_fixed_cost_is_told_apart_where_rates_vary() -> None:
@@ -107,15 +105,14 @@ def test_what_is_assumed_to_be_fixed_gives_way_to_what_is_seen() -> None:
     assert line.intercept == pytest.approx(0.0, abs=0.02)
 
 
-def test_windows_that_hold_one_batch_or_two_are_no_sign_that_all_cost_is_that_of_events() -> None:
-    lumpy = [(30.0, 0.3), (60.0, 0.6), (30.0, 0.3), (40.0, 0.4)] * 3
-    assert line_of(lumpy, 0.5, window_s=2.5).intercept == pytest.approx(0.2, rel=0.05)
-    assert line_of(lumpy, 0.5, window_s=10.0).intercept < 0.12
-
-
-def test_a_sample_that_has_just_begun_is_better_than_none() -> None:
-    assert line_of([(20.0, 0.4)], window_s=2.5).slope == pytest.approx(0.02)
-    assert Moments().line(0.0) is None
+def test_what_is_fixed_is_fixed_in_every_batch() -> None:
+    """A batch takes 0.3 s and 10 ms for each of its events: as many per second, but more of them at a time."""
+    summed = Moments()
+    for batches_per_s in (0.5, 0.25) * 20:
+        summed = summed.plus(1.0, 20.0, 0.3 * batches_per_s + 0.2, batches_per_s)
+    line = summed.line()
+    assert line.slope == pytest.approx(0.01, rel=0.1)
+    assert line.intercept == pytest.approx(0.3 * 0.375, rel=0.1)
 
 
 @pytest.mark.parametrize("samples", [[(10.0, 0.0), (20.0, 0.3)], [(10.0, 0.5), (20.0, 0.1)], [(10.0, 0.3)]])
