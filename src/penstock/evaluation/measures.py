@@ -141,15 +141,20 @@ def measured(timeline: Timeline) -> Measures:
     )
 
 
-def violates(window: Window, names: Iterable[str], target_s: float) -> bool:
-    """Whether, in that window, any of the applications was later than the target or stood still with work waiting."""
-    return any(_violates(seen, target_s) for name in names if (seen := window.application(name)) is not None)
-
-
-def _violates(seen: ApplicationObservation, target_s: float) -> bool:
-    late = seen.latency is not None and seen.latency.p95_s > target_s
-    stuck = _is_zero(seen.completed, seen.throughput_per_s) and (seen.backlog or 0.0) > 0
-    return late or stuck
+def violating(windows: Sequence[Window], names: Iterable[str], target_s: float) -> list[Window]:
+    """The windows in which any of the applications was later than the target, or had work waiting at their end and had
+    completed nothing for longer than the target."""
+    found: set[int] = set()
+    for name in names:
+        still_s = 0.0
+        for index, window in enumerate(windows):
+            seen = window.application(name)
+            stuck = seen is not None and _is_zero(seen.completed, seen.throughput_per_s) and (seen.backlog or 0.0) > 0
+            still_s = still_s + window.seconds if stuck else 0.0
+            late = seen is not None and seen.latency is not None and seen.latency.p95_s > target_s
+            if late or still_s > target_s:
+                found.add(index)
+    return [windows[index] for index in sorted(found)]
 
 
 def _is_zero(count: float | None, rate_per_s: float | None) -> bool:
@@ -169,7 +174,7 @@ def _of_applications(timeline: Timeline, names: Sequence[str]) -> ApplicationMea
         mean_latency_s=mean_s(latencies),
         p95_latency_s=percentile_s(latencies, 0.95),
         p99_latency_s=percentile_s(latencies, 0.99),
-        slo_violation_s=float(sum(w.seconds for w in windows if violates(w, names, target_s))),
+        slo_violation_s=float(sum(w.seconds for w in violating(windows, names, target_s))),
         peak_backlog=max(backlogs, default=None),
         events_in=_events(windows, names, arrived),
         events_out=_events(windows, names, completed),

@@ -24,7 +24,7 @@ from penstock.evaluation.canvas import (
     time_axis,
     time_scale,
 )
-from penstock.evaluation.measures import violates
+from penstock.evaluation.measures import violating
 from penstock.evaluation.series import Series
 from penstock.evaluation.timeline import Episode, Timeline
 
@@ -186,7 +186,7 @@ def _latencies(axes: "Axes", timeline: Timeline, scale: float) -> None:
 def _shade_late(axes: "Axes", timeline: Timeline, scale: float) -> None:
     """Time over target or standing still, on a coloured ground."""
     target_s = timeline.started.objectives.latency_target_s
-    late = [w for w in timeline.windows if violates(w, timeline.applications, target_s)]
+    late = violating(timeline.windows, timeline.applications, target_s)
     spans: list[tuple[float, float]] = []
     for window in late:
         if spans and window.start_s <= spans[-1][1] + 1e-6:

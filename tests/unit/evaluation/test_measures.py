@@ -170,6 +170,15 @@ def test_seconds_over_target_are_those_late_or_standing_still(started: Make, see
     assert measure(entries).slo_violation_s == pytest.approx(20.0)
 
 
+def test_a_window_between_two_batches_is_not_standing_still(started: Make, seen: Make, app: Make) -> None:
+    """The target is 5 s: nothing for 4 s is no miss, nothing for 8 s is one for as long as the target is exceeded."""
+    between = app(100.0, 0.0, backlog=400.0, latency=None)
+    quick = [seen(4.0 * n, window_s=4.0, wordcount=app() if n % 2 else between) for n in range(1, 7)]
+    assert measure([started(), *quick]).slo_violation_s == 0.0
+    slow = [seen(4.0 * n, window_s=4.0, wordcount=between if n in (2, 3, 4) else app()) for n in range(1, 7)]
+    assert measure([started(), *slow]).slo_violation_s == pytest.approx(8.0)
+
+
 def test_seconds_over_target_of_several_applications_are_not_counted_twice(
     started: Make, seen: Make, app: Make
 ) -> None:
