@@ -6,7 +6,7 @@ It is the benchmark for the other solvers, and it is slow.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from math import comb
 
@@ -48,15 +48,16 @@ def solve_ilp(problem: Problem, budget: Budget) -> Answer:
     return solve_ilp_with(problem, lambda milp: solve_apart(milp, budget.left_s, budget.seed))
 
 
-def solve_ilp_with(problem: Problem, solve: Callable[[Milp], MilpAnswer]) -> Answer:
-    """The same with any way to solve a programme."""
+def solve_ilp_with(problem: Problem, solve: Callable[[Milp], MilpAnswer], start: Ints | None = None) -> Answer:
+    """The same with any way to solve a programme, which may `start` from a placement: the node of every operator."""
     instance = instance_of(problem)
     _refuse_too_large(instance)
     choices = [deployments(instance, operator) for operator in range(instance.operators)]
     if not all(len(choice.counts) for choice in choices):
         return Answer(infeasible=True, method="ilp")
     programme = _Programme(instance, objective_of(problem), choices)
-    answer = solve(programme.build())
+    milp = programme.build()
+    answer = solve(milp if start is None else replace(milp, start=programme.start(start)))
     bound = None if answer.bound is None else answer.bound + programme.objective.constant
     if answer.solution is None:
         return Answer(bound=bound, infeasible=answer.infeasible, method="ilp")
@@ -123,6 +124,20 @@ class _Programme:
         self._add_cost_bound()
         self._add_downtime()
         return self.builder.build()
+
+    def start(self, assignment: Ints) -> Floats:
+        """What the variables of operators and streams are when every operator has one replica on the node given."""
+        values = np.full(self.builder.variables, np.nan)
+        chosen = []
+        for node, choice, x in zip(assignment, self.choices, self.x, strict=True):
+            alone = (choice.counts[:, node] == 1) & (choice.counts.sum(axis=1) == 1)
+            values[x] = alone
+            chosen.append(int(np.argmax(alone)))
+        for stream, y in enumerate(self.y):
+            tail, head = self._ends(stream)
+            values[y] = 0.0
+            values[y[chosen[tail], chosen[head]]] = 1.0
+        return values
 
     def _equal(self, columns: Ints, total: float) -> None:
         self.builder.row(columns, np.ones(columns.size), total, total)

@@ -17,7 +17,10 @@ _START_S = 5.0
 
 @dataclass(frozen=True, eq=False)
 class Milp:
-    """Minimise `cost` times the variables, which lie between `lower` and `upper`, as do the rows between theirs."""
+    """Minimise `cost` times the variables, which lie between `lower` and `upper`, as do the rows between theirs.
+
+    `start` may hold a solution to start from, NaN for variables whose value is not known; it is empty without one.
+    """
 
     cost: Floats
     lower: Floats
@@ -28,6 +31,7 @@ class Milp:
     starts: Ints
     columns: Ints
     values: Floats
+    start: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +109,9 @@ def solve_here(
     }.items():
         highs.setOptionValue(option, value)
     highs.passModel(_lp(highspy, milp))
+    known = np.flatnonzero(~np.isnan(milp.start)).astype(np.int32)
+    if known.size:
+        highs.setSolution(known.size, known, milp.start[known])
     if improved is not None:
         tell = improved
         highs.cbMipImprovingSolution.subscribe(lambda event: tell(np.array(event.data_out.mip_solution)))

@@ -56,11 +56,12 @@ def ansnet(slots: int = 2, seed: int | None = None) -> Cluster:
 
 
 def waxman(nodes: int, seed: int, slots: int = 2) -> Cluster:
-    """A random network of two levels, as the thesis makes them with BRITE: shortest-path delays of 17 ms on average.
+    """A random network of two levels, like those of the thesis: shortest-path delays of 17 ms on average.
 
-    The square root of `nodes` autonomous systems, on a plane of side 1,000, each have as many routers on a plane of
-    side 10,000, which makes links inside a system the slower ones. Both levels are Waxman graphs (alpha 0.15, beta
-    0.20), grown node by node with two links each, so that they are connected: a link is chosen with a probability in
+    The thesis makes them with BRITE, whose code measures links between systems otherwise (docs/decisions/0010). The
+    square root of `nodes` autonomous systems, on a plane of side 1,000, each have as many routers on a plane of side
+    10,000, which makes links inside a system the slower ones. Both levels are Waxman graphs (alpha 0.15, beta 0.20),
+    grown node by node with two links each, so that they are connected: a link is chosen with a probability in
     proportion to alpha exp(-d / (beta L)). Workers are listed system by system, as BRITE numbers them, and available
     between 97 % and 99.99999 % of the time. Equal arguments give equal clusters.
     """

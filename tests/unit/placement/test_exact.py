@@ -25,8 +25,9 @@ from penstock.placement import (
 )
 from penstock.placement.counts_solver import solve_counts
 from penstock.placement.exact import solve_exact
+from penstock.placement.heuristics.greedy import greedy_start
 from penstock.placement.ilp import solve_ilp_with
-from penstock.placement.milp import MilpBuilder, solve_apart, solve_here
+from penstock.placement.milp import Milp, MilpAnswer, MilpBuilder, solve_apart, solve_here
 from penstock.placement.result import checked
 from penstock.testing.problems import ProblemKind, random_problem
 from penstock.testing.solvers import brute_force
@@ -204,6 +205,24 @@ def test_a_child_process_solves_and_is_ended() -> None:
     assert answer.solution is not None
     assert answer.solution.round().tolist() == [0.0, 7.0]
     assert answer.bound == pytest.approx(-14.0)
+
+
+def test_a_start_keeps_all_rows_of_the_literal_programme_that_it_says_something_about() -> None:
+    problem = chapter_5("replicated", "all", 9, seed=1, operators=8)
+    built: list[Milp] = []
+
+    def solve(milp: Milp) -> MilpAnswer:
+        built.append(milp)
+        return solve_here(milp, 60.0)
+
+    started = solve_ilp_with(problem, solve, greedy_start(problem))
+    assert checked(problem, "ilp", started, 0.0).status is Status.OPTIMAL
+    (milp,) = built
+    totals = np.add.reduceat(milp.values * milp.start[milp.columns], milp.starts[:-1])
+    known = ~np.isnan(totals)
+    assert (~known).sum() == len(problem.operators) + len(problem.streams)  # the arrival times
+    assert (milp.row_lower[known] <= totals[known]).all()
+    assert (totals[known] <= milp.row_upper[known]).all()
 
 
 def test_the_literal_programme_is_refused_where_it_cannot_be_built() -> None:

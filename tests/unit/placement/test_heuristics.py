@@ -119,6 +119,15 @@ def test_searches_stop_when_the_time_is_up(name: str) -> None:
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_the_integer_programme_is_no_worse_than_its_start_however_short_the_time(topology: str) -> None:
+    problem = chapter_5(topology, "all", 9, seed=1, operators=8)
+    start, hurried = solver("greedy").solve(problem).objective, solver(BY_ILP).solve(problem, 0.01).objective
+    assert start is not None
+    assert hurried is not None
+    assert hurried <= start + 1e-9
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
 @pytest.mark.parametrize("objective", ["response time", "network usage", "all"])
 def test_searches_improve_on_one_another(topology: str, objective: str) -> None:
     names = ("greedy", "local-search", "tabu-search", "iterated-local-search")

@@ -20,7 +20,7 @@ HEURISTICS: tuple[SolverInfo, ...] = (
     SolverInfo("greedy-no-penalty", "first fit, nodes in the order of the problem", solve_greedy_no_penalty),
     SolverInfo("local-search", "co-locates, swaps and moves as long as that helps", solve_local_search),
     SolverInfo("tabu-search", "local search that goes on from local optima", solve_tabu_search),
-    SolverInfo("ilp-timeout", "what the integer programme finds in 300 s", solve_ilp_timeout),
+    SolverInfo("ilp-timeout", "what the integer programme finds in 300 s, from a first fit", solve_ilp_timeout),
     SolverInfo("iterated-local-search", "fast local search from disturbed optima", solve_iterated_local_search),
 )
 """All of them; none deals with replication or a current deployment."""
