@@ -21,8 +21,8 @@ def rows(name: str) -> dict[str, Row]:
 
 
 @cache
-def ramp(weighting: str) -> Hour:
-    return hour(WEIGHTINGS[weighting], every_min=10)
+def ramp(weighting: str, every_min: int = 10) -> Hour:
+    return hour(WEIGHTINGS[weighting], every_min)
 
 
 def test_all_experiments_are_registered() -> None:
@@ -97,6 +97,13 @@ def test_an_hour_with_downtime_in_mind_is_interrupted_less() -> None:
     assert cost.cost < balanced.cost
     assert cost.response_ms > balanced.response_ms
     assert max(h.response_ms for h in (baseline, balanced, cost)) <= 175.0
+
+
+def test_the_balanced_hour_changes_three_times_and_is_hardly_slower_as_published() -> None:
+    baseline, balanced = ramp("baseline", 3), ramp("balanced", 3)
+    assert balanced.response_ms == pytest.approx(baseline.response_ms, rel=0.01)
+    assert balanced.changed_min == (9, 27, 48), "published, solved for every minute: 8, 27 and 46"
+    assert balanced.downtime_s == pytest.approx(2.4, abs=0.05)
 
 
 def test_changes_are_solved_for_and_proven(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,3 +63,11 @@ def test_small_networks_and_slots() -> None:
     assert {worker.slots for worker in ansnet(slots=5).workers} == {5}
     with pytest.raises(UsageError, match="0 nodes"):
         waxman(0, seed=0)
+
+
+def test_ansnet_is_the_mainland_part_of_the_map() -> None:
+    cluster = ansnet()
+    assert cluster.workers[0].name == "seattle", "where source and last rank of the routes application are pinned"
+    assert not {"hawaii", "washington", "san-francisco"} & {worker.name for worker in cluster.workers}
+    far_s = cluster.delay_s("seattle", "denver") + cluster.delay_s("denver", "chicago")
+    assert cluster.delay_s("seattle", "chicago") == pytest.approx(far_s), "no line of its own"
