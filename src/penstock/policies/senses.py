@@ -14,6 +14,8 @@ _RISES = 3
 _EVEN = 0.25
 """How large the smallest of these rises must be, as a share of their mean."""
 _MOST_RISE = 2.0
+_NEGLIGIBLE_S = 0.5
+"""A pause that does not matter: executors are removed between two batches, which may hold the next one up a little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,8 @@ class Senses:
 
     @property
     def pausing(self) -> bool:
-        """Whether changes have been seen to pause an application."""
-        return any(seconds > 0 for seconds in self.paused_s.values())
+        """Whether changes have been seen to pause an application for a time that matters."""
+        return any(self.pause_s(application) > _NEGLIGIBLE_S for application in self.paused_s)
 
     def pause_s(self, application: str) -> float:
         """How long a change pauses the application, on average."""
