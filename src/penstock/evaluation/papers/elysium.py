@@ -102,7 +102,7 @@ class _Restless:
 
 
 def _restless_degradation(period_s: float, seed: int) -> float:
-    course = Course(period_s, 540.0, overprovisioned=True)
+    course = Course(period_s, 540.0, "over-provisioned")
     # In longer windows a pause and its draining would partly cancel out, and what a restart costs is the question here.
     costs = replace(RESTART, observe_every_s=1.0)
     return measure(run([Setting(T1, "sine")], _Restless(), costs, seed, course).entries()).throughput_degradation or 0.0
