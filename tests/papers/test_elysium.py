@@ -2,6 +2,7 @@
 
 import pytest
 
+from penstock.control import Started
 from penstock.evaluation.papers import EXPERIMENTS, Row
 from penstock.evaluation.papers.elysium_comparison import COMPARISONS, JOINT, PROACTIVE, REACTIVE
 from penstock.evaluation.papers.elysium_runs import (
@@ -10,12 +11,15 @@ from penstock.evaluation.papers.elysium_runs import (
     RESTART,
     T1,
     T2,
+    Course,
     Setting,
     common_share,
     curve,
     evaluate,
     peak_per_s,
+    run,
 )
+from penstock.policies import policy
 from penstock.workloads import application
 
 NAMES = [
@@ -102,8 +106,21 @@ def test_a_doubled_load_is_sustained_again_within_20_s() -> None:
 
 def test_a_run_may_begin_over_provisioned() -> None:
     settings = (Setting(T1, "step"),)
-    small, wide = (evaluate(settings, "joint:window_s=20", HOT, 1, overprovisioned=wide) for wide in (False, True))
+    small = evaluate(settings, "joint:window_s=20", HOT, 1)
+    wide = evaluate(settings, "joint:window_s=20", HOT, 1, "over-provisioned")
     assert wide.saved < small.saved
+
+
+def test_a_run_in_operation_begins_where_an_earlier_course_ended() -> None:
+    settings = (Setting(T1, "step"),)
+    journal = run(settings, policy("joint:window_s=20"), HOT, 0, Course(start="in operation"))
+    started = next(journal.entries())
+    assert isinstance(started, Started)
+    assert started.at_s == 720.0
+    assert started.initial.workers > 1
+    found = evaluate(settings, "elysium", HOT, 1, "in operation")
+    assert found.recovery_s is not None
+    assert found.recovery_s < 80.0
 
 
 def test_being_proactive_helps_most_against_a_square_wave() -> None:

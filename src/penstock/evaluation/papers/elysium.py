@@ -61,8 +61,8 @@ def _no_loss(threshold: float) -> str:
     """Why a threshold above the published best costs no throughput here."""
     saved, best = tried(threshold, CALIBRATION)[1], tried(_PUBLISHED_BEST, CALIBRATION)[1]
     return (
-        f"; no drop: it saves hardly more nodes ({saved:.0f} % against {best:.0f} %), and a simulated worker that is "
-        "almost full neither slows down nor lets tuples time out and come again, as Storm's do"
+        f"; no drop: it saves hardly more nodes ({saved:.0f} % against {best:.0f} %), a simulated worker that is "
+        "full goes on at full speed, and waits stay below the 30 s after which Storm sends a tuple again (decision 16)"
     )
 
 
@@ -102,7 +102,7 @@ class _Restless:
 
 
 def _restless_degradation(period_s: float, seed: int) -> float:
-    course = Course(period_s, 540.0, overprovisioned=True)
+    course = Course(period_s, 540.0, "over-provisioned")
     # In longer windows a pause and its draining would partly cancel out, and what a restart costs is the question here.
     costs = replace(RESTART, observe_every_s=1.0)
     return measure(run([Setting(T1, "sine")], _Restless(), costs, seed, course).entries()).throughput_degradation or 0.0
