@@ -233,9 +233,8 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Show the main job: a private Spark cluster, an application whose load changes, and a policy in charge."""
-    from dataclasses import replace
-
     from penstock.control import LoopSettings
+    from penstock.service.policy_list import LIVE_ELYSIUM
     from penstock.service.requests import RunRequest
 
     lasts_s = (3600.0 if simulated else 180.0) if duration is None else duration
@@ -245,7 +244,7 @@ def demo(
         return
     request = RunRequest(
         "top-words:service_ms=16",
-        "elysium:assessment_period_s=5,window_s=10,drain_s=30,lead_s=20",
+        LIVE_ELYSIUM,
         f"sine:low=10,high=100,period={lasts_s:g}",
         lasts_s,
         execution="fused",
@@ -253,8 +252,7 @@ def demo(
         workers=4,
         initial="smallest",
         latency_target_s=10.0,
-        # What the first batches take says little about those that follow.
-        settings=replace(LoopSettings.every(5.0), excluded=((0.0, 20.0),)),
+        settings=LoopSettings.every(2.5),
         trigger_s=3.0,
     )
     _show_one(request, _live(request, out, None), out, as_json)

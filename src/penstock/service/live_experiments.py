@@ -11,13 +11,14 @@ from penstock.evaluation import Measures, measure
 from penstock.evaluation.papers import Row
 from penstock.evaluation.papers.elysium_comparison import COMPARISONS, JOINT, REACTIVE, Comparison, together
 from penstock.service.live_view import run_in_view
+from penstock.service.policy_list import LIVE_ELYSIUM
 from penstock.service.requests import RunRequest
 from penstock.service.runs import kept_entries, was_stopped
 
 _T1, _T2 = "top-words:service_ms=16", "sentiment:service_ms=16"
 _POLICIES = {
     JOINT: "joint:assessment_period_s=5,window_s=10",
-    REACTIVE: "elysium:assessment_period_s=5,window_s=10,drain_s=30,lead_s=20",
+    REACTIVE: LIVE_ELYSIUM,
 }
 _DURATION_S = 150.0
 _NOTE = "four executors of one slot, one run"
@@ -75,7 +76,7 @@ def _run(case: _Case, scaling: str, out: Path) -> list[Entry]:
         workers=4,
         initial="smallest",
         latency_target_s=10.0,
-        settings=LoopSettings.every(5.0),
+        settings=LoopSettings.every(2.5),
         trigger_s=3.0,
     )
     return kept_entries(run_in_view(request, out))

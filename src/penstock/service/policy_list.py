@@ -3,6 +3,10 @@
 from penstock.errors import UsageError
 from penstock.policies import POLICIES
 
+LIVE_ELYSIUM = "elysium:assessment_period_s=5,window_s=10,drain_s=30,lead_s=10,core_max=0.9,cpu_max=0.95"
+"""ELYSIUM for micro-batches that are observed every few seconds: a batch may take nearly all of the time there is until
+the next, and workers come within ten seconds. Its own defaults are the publication's."""
+
 
 def split_policies(text: str) -> list[str]:
     """`static,threshold:upper=0.8,window_s=30,ds2` as three policies: a comma ends one only before a policy's name."""
