@@ -246,21 +246,29 @@ class SparkActuator:
     def _add_executors(self, change: ExecutorsChange) -> Action:
         """Ask for executors; everything goes on meanwhile. When they have come is for the monitor to say."""
         begin_s = self._clock.now_s()
-        self._ask_for(change.after, len(self._present()))
+        self._ask_for(change.after, self._turn)
         self._executors = change.after
         return Action(str(change), Level.HOT, None, self._clock.now_s() - begin_s, 0.0)
 
-    def _ask_for(self, count: int, present: int) -> None:
-        """Ask for `count` executors, or for one more than are there if all of them must start on this machine."""
-        internals.set_total_executors(self._spark, min(count, present + 1) if self._cluster.private else count)
+    def _ask_for(self, count: int, turn: int, all_at_once: bool = False) -> None:
+        """Ask for `count` executors, if that is still wanted.
+
+        Where all of them must start on this machine, it is for one more than are there, unless it is `all_at_once`.
+        """
+        with self._turns:
+            if turn == self._turn:
+                step = self._cluster.private and not all_at_once
+                internals.set_total_executors(self._spark, min(count, len(self._present()) + 1) if step else count)
 
     def _receive_executors(self, count: int, planned: Sequence[Planned], turn: int) -> None:
         """Wait until `count` executors are there and warm, and let what was planned to grow have their slots.
 
-        What takes too long is no longer waited for. When something else is asked for, this comes to its end.
+        When one takes too long to come, none is waited for any more. When something else is asked for, this comes to
+        its end.
         """
         deadline = time.monotonic() + self._settings.executors_timeout_s
         with self._receiving, suppress(Exception):  # the session may end meanwhile
+            self._ask_for(count, turn)  # what was asked for before may have been less
             while time.monotonic() < deadline and turn == self._turn:
                 present = self._present()
                 cold = [executor for executor in present if executor.name not in self._warm]
@@ -268,11 +276,13 @@ class SparkActuator:
                     prime_executors(self._spark, cold, self._work, self._settings.priming_timeout_s)
                     self._warm.update(executor.name for executor in cold)
                     self._grow(planned, turn, sum(executor.cores for executor in present))
-                    self._ask_for(count, len(present))
+                    self._ask_for(count, turn)
+                    deadline = time.monotonic() + self._settings.executors_timeout_s
                 elif len(present) >= count:
                     break
                 else:
                     time.sleep(_POLL_S)
+            self._ask_for(count, turn, all_at_once=True)
             self._grow(planned, turn)
 
     def _work(self, blank: "Blank") -> "list[DataFrame]":
