@@ -98,7 +98,7 @@ operators = st.builds(
     OperatorObservation,
     st.integers(0, 9),
     *(maybe(floats), maybe(floats), maps(names, floats)),
-    *(maybe(floats) for _ in range(7)),
+    *(maybe(floats) for _ in range(8)),
     *(maybe(st.integers(0, 2**60)) for _ in range(2)),
 )
 applications = st.builds(
