@@ -14,6 +14,7 @@ _RISES = 3
 _EVEN = 0.25
 """How large the smallest of these rises must be, as a share of their mean."""
 _MOST_RISE = 2.0
+"""By which factor a load is expected to rise at the most."""
 _NEGLIGIBLE_S = 0.5
 """A pause that does not matter: executors are removed between two batches, which may hold the next one up a little."""
 
@@ -117,7 +118,7 @@ def in_time(view: View) -> bool:
     """Whether no application was last seen to be later than the target."""
     seen = view.latest.applications.values() if view.latest is not None else ()
     target_s = view.objectives.latency_target_s
-    return all(one.latency is None or one.latency.p95_s is None or one.latency.p95_s <= target_s for one in seen)
+    return all(one.latency is None or one.latency.p95_s <= target_s for one in seen)
 
 
 def to_carry(

@@ -68,9 +68,8 @@ RESTART = Costs("restarts of 5 to 8 s", STORM_PAUSES, True, 60.0, 60.0)
 """As published: whatever changes, the application restarts; policies are asked once a minute about the last minute."""
 HOT = Costs("Penstock's costs", Pauses(hot_s=0.0, restart_s=2.0, state_s=3.0), False, 10.0, 20.0, assess_every_s=10.0)
 """As measured on Spark: workers and stateless operators change while the application runs, a restart pauses it for 2 s
-and a rewrite of state for 3 s. Policies are asked after every observation. "The assessment period can be tuned", says
-the publication, between time in a wrong configuration and the overhead of changing it; where most changes cost nothing,
-ELYSIUM need not wait."""
+and a rewrite of state for 3 s. Policies are asked after every observation. The publication's period weighs time in
+a wrong configuration against the overhead of changing it; where most changes cost nothing, ELYSIUM need not wait."""
 BRISK = replace(
     HOT, name="Penstock's costs, observed every 5 s", decide_every_s=5.0, observe_every_s=5.0, assess_every_s=5.0
 )
