@@ -10,7 +10,8 @@ change than was asked for, or `Held` with a reason, which ends the round without
                       that a load calls for which has risen a lot since;
 5. `excluded period`  holds every change in a period in which nothing may change;
 6. `dry run`          holds every change;
-7. `late scale-down`  gives up nothing that was needed within the last `scale_down_after_s`.
+7. `late scale-down`  gives up nothing that was needed within the last `scale_down_after_s`, unless that was for a load
+                      which has fallen a lot since.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,8 +49,24 @@ class Blocked:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """A target that was asked for at some time, under these loads."""
+
+    at_s: float
+    target: Configuration
+    loads_per_s: Mapping[str, float] = field(default_factory=dict)
+
+    def is_past(self, loads_per_s: Mapping[str, float]) -> bool:
+        """Whether the loads that called for it have all become other ones, and lower."""
+        before = self.loads_per_s
+        return before.keys() == loads_per_s.keys() != set() and all(
+            load < (1 - ANOTHER_LOAD) * before[name] for name, load in loads_per_s.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Situation:
-    """What the guards know: `needs` are the targets asked for lately, with their times, oldest first.
+    """What the guards know: `needs` are the targets asked for lately, oldest first.
 
     `gave_up` is whether the last action only gave up instances or workers, and `acted_on_per_s` the loads it was for.
     """
@@ -61,7 +78,7 @@ class Situation:
     settings: LoopSettings
     requested: Configuration
     last_action_s: float | None = None
-    needs: tuple[tuple[float, Configuration], ...] = ()
+    needs: tuple[Need, ...] = ()
     blocked: tuple[Blocked, ...] = ()
     loads_per_s: Mapping[str, float] = field(default_factory=dict)
     gave_up: bool = False
@@ -137,10 +154,11 @@ def dry_run(target: Configuration, situation: Situation) -> Configuration | Held
 
 
 def late_scale_down(target: Configuration, situation: Situation) -> Configuration | Held:
-    """Give up nothing that was needed a moment ago, nor the workers for what is therefore kept."""
+    """Give up nothing that such a load needed a moment ago, nor the workers for what is therefore kept."""
     requested = situation.requested
     since_s = situation.now_s - situation.settings.scale_down_after_s
-    recent = [need for at_s, need in situation.needs if at_s > since_s]
+    loads_per_s = situation.loads_per_s
+    recent = [need.target for need in situation.needs if need.at_s > since_s and not need.is_past(loads_per_s)]
     kept = target
     for change in diff(requested, target):
         if isinstance(change, ParallelismChange):

@@ -18,7 +18,7 @@ from penstock.control.entries import (
     Requested,
     Started,
 )
-from penstock.control.guards import Blocked, Held, Situation, admit, bounds, excluded_periods, only_grows, quota
+from penstock.control.guards import Blocked, Held, Need, Situation, admit, bounds, excluded_periods, only_grows, quota
 from penstock.control.inspection import inspect
 from penstock.control.judgement import EVIDENCE, PATIENCE, Trial, judge
 from penstock.control.ports import Actuator, Clock, Journal, Monitor
@@ -80,7 +80,7 @@ class ControlLoop(Generic[Memory]):
         self._memory = policy.start()
         self._desired = ports.actuator.requested()
         self._window: tuple[Observation, ...] = ()
-        self._needs: tuple[tuple[float, Configuration], ...] = ()
+        self._needs: tuple[Need, ...] = ()
         self._blocked: tuple[Blocked, ...] = ()
         self._trial: Trial | None = None
         self._last_action_s: float | None = None
@@ -246,7 +246,8 @@ class ControlLoop(Generic[Memory]):
         for clip in (bounds, quota):
             clipped = clip(need, situation)
             need = clipped if isinstance(clipped, Configuration) else need
-        self._needs = (*((at_s, n) for at_s, n in self._needs if at_s > since_s), (now_s, need))
+        kept = (earlier for earlier in self._needs if earlier.at_s > since_s)
+        self._needs = (*kept, Need(now_s, need, situation.loads_per_s))
 
     def _act(self, now_s: float, target: Configuration, release: tuple[str, ...] = ()) -> tuple[Action, ...] | None:
         """Carry out a change; None if it failed."""

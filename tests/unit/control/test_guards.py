@@ -9,6 +9,7 @@ from penstock.control.guards import (
     GUARDS,
     Blocked,
     Held,
+    Need,
     Situation,
     admit,
     block,
@@ -184,20 +185,48 @@ def test_what_was_needed_a_moment_ago_is_not_given_up(
     situation: Callable[..., Situation], configuration: Setting
 ) -> None:
     running, target = configuration(split=4, workers=4), configuration(split=2, workers=3)
-    now = situation(requested=running, needs=((41.0, running), (100.0, target)))
+    now = situation(requested=running, needs=(Need(41.0, running), Need(100.0, target)))
     assert late_scale_down(target, now) == Held("more was needed within the last 60 s")
 
 
 def test_what_was_needed_long_ago_is_given_up(situation: Callable[..., Situation], configuration: Setting) -> None:
     running, target = configuration(split=4, workers=4), configuration(split=2, workers=3)
-    assert late_scale_down(target, situation(requested=running, needs=((40.0, running), (100.0, target)))) == target
+    assert (
+        late_scale_down(target, situation(requested=running, needs=(Need(40.0, running), Need(100.0, target))))
+        == target
+    )
     assert late_scale_down(target, situation(requested=running)) == target
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "given_up"),
+    [
+        ({"words": 100.0}, {"words": 74.0}, True),
+        ({"words": 100.0}, {"words": 76.0}, False),
+        ({"words": 100.0, "tags": 100.0}, {"words": 10.0, "tags": 100.0}, False),
+        ({"words": 100.0}, {}, False),
+        ({}, {}, False),
+    ],
+)
+def test_what_a_much_higher_load_needed_is_given_up(
+    situation: Callable[..., Situation],
+    configuration: Setting,
+    before: dict[str, float],
+    now: dict[str, float],
+    given_up: bool,
+) -> None:
+    running, target = configuration(split=4, workers=4), configuration(split=2, workers=3)
+    passed = late_scale_down(
+        target,
+        situation(requested=running, needs=(Need(90.0, running, before), Need(100.0, target, now)), loads_per_s=now),
+    )
+    assert passed == (target if given_up else Held("more was needed within the last 60 s"))
 
 
 def test_only_as_much_is_given_up_as_nobody_needed(situation: Callable[..., Situation], configuration: Setting) -> None:
     running, between = configuration(split=8, workers=6), configuration(split=5, workers=5)
     target = configuration(split=2, workers=3)
-    now = situation(requested=running, needs=((80.0, between), (100.0, target)))
+    now = situation(requested=running, needs=(Need(80.0, between), Need(100.0, target)))
     assert late_scale_down(target, now) == between
 
 
@@ -206,14 +235,14 @@ def test_a_need_above_what_runs_asks_for_nothing_more(
 ) -> None:
     running, needed = configuration(split=4, workers=4), configuration(split=8, workers=6)
     target = configuration(split=3, count=3, workers=4)
-    now = situation(requested=running, needs=((80.0, needed), (100.0, target)))
+    now = situation(requested=running, needs=(Need(80.0, needed), Need(100.0, target)))
     assert late_scale_down(target, now) == configuration(split=4, count=3, workers=4)
 
 
 def test_growth_passes_while_shrinking_waits(situation: Callable[..., Situation], configuration: Setting) -> None:
     running = configuration(split=4, count=2, workers=4)
     target = configuration(split=2, count=4, workers=4)
-    now = situation(requested=running, needs=((80.0, running), (100.0, target)))
+    now = situation(requested=running, needs=(Need(80.0, running), Need(100.0, target)))
     assert late_scale_down(target, now) == configuration(split=4, count=4, workers=4)
 
 
@@ -222,10 +251,10 @@ def test_a_target_that_is_trimmed_loses_its_placement(
 ) -> None:
     running = configuration(split=4, count=2, workers=4)
     target = configuration(split=2, count=4, workers=4, placement={"words": {"split": ("w1", "w2")}})
-    trimmed = late_scale_down(target, situation(requested=running, needs=((80.0, running), (100.0, target))))
+    trimmed = late_scale_down(target, situation(requested=running, needs=(Need(80.0, running), Need(100.0, target))))
     assert isinstance(trimmed, Configuration)
     assert trimmed.placement is None
-    untrimmed = late_scale_down(target, situation(requested=running, needs=((100.0, target),)))
+    untrimmed = late_scale_down(target, situation(requested=running, needs=(Need(100.0, target),)))
     assert untrimmed is target
 
 
@@ -233,10 +262,10 @@ def test_workers_for_what_is_kept_are_kept_as_well(situation: Callable[..., Situ
     """Two needs, each for another operator: together they need more workers than either."""
     running = configuration(split=4, count=4, workers=5)
     first, second = configuration(split=4, count=2, workers=4), configuration(split=2, count=4, workers=4)
-    trimmed = late_scale_down(second, situation(requested=running, needs=((80.0, first), (100.0, second))))
+    trimmed = late_scale_down(second, situation(requested=running, needs=(Need(80.0, first), Need(100.0, second))))
     assert trimmed == Held("more was needed within the last 60 s")
     roomy = replace(running, workers=6)
-    trimmed = late_scale_down(second, situation(requested=roomy, needs=((80.0, first), (100.0, second))))
+    trimmed = late_scale_down(second, situation(requested=roomy, needs=(Need(80.0, first), Need(100.0, second))))
     assert trimmed == configuration(split=4, count=4, workers=5)
 
 
@@ -257,7 +286,7 @@ def test_the_first_guard_that_holds_gives_the_reason(
         requested=running,
         settings=LoopSettings(excluded=((0.0, 200.0),), dry_run=True),
         last_action_s=90.0,
-        needs=((80.0, running),),
+        needs=(Need(80.0, running),),
         blocked=(Blocked(diff(running, target), 900.0),),
     )
     reasons = []
