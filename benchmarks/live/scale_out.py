@@ -1,9 +1,10 @@
-"""What one more executor brings when the user asks for it: Stela against round robin, on three shapes.
+"""What more executors bring when the user asks for them: Stela against round robin, on three shapes.
 
-Usage: python -m benchmarks.live.scale_out [--shapes star,linear,diamond] [--rate 600] [--service-ms 4]
+Usage: python -m benchmarks.live.scale_out [--shapes star,linear,diamond] [--rate 300] [--service-ms 6]
 
-Runs `penstock run synthetic:shape=...` pipelined, with more load than it can carry, for each shape and strategy. In the
-middle the user asks for two more executors. Printed is the throughput of the 30 s before and of the last 30 s.
+Runs `penstock run synthetic:shape=...` pipelined, with an executor for every operator and more load than they can
+carry, for each shape and strategy. After a while the user asks for three more executors. Printed is the throughput of
+the time before (without the first seconds) and of the last 70 s.
 """
 
 import argparse
@@ -17,17 +18,19 @@ from benchmarks.live.testbed import keep, run_penstock, say
 from penstock.control import Acted, Entry, Observed
 
 STRATEGIES = ("etp", "round-robin")
-DURATION_S = 150.0
-ASKED_S = 60.0
-OVER_S = 30.0
+OPERATORS = {"linear": 2, "star": 3, "diamond": 4}
+"""How many operators each shape has, two of them side by side where it has sides."""
+ADDED = 3
+SETTLED_S, ASKED_S, AFTER_S, DURATION_S = 20.0, 80.0, 130.0, 200.0
 
 
 def run(shape: str, by: str, rate_per_s: float, service_ms: float, out: Path) -> list[Entry]:
     """One live run; all entries of its journal."""
     application = f"synthetic:shape={shape},operators=2,service_ms={service_ms:g},stateful=no"
-    arguments = [application, "--policy", f"stela:by={by}", "--execution", "pipelined", "--workers", "4"]
+    arguments = [application, "--policy", f"stela:by={by},window_s=40", "--execution", "pipelined"]
+    arguments += ["--workers", str(OPERATORS[shape] + ADDED), "--request", f"{ASKED_S:g}:out:{ADDED}"]
     arguments += ["--load", f"constant:rate={rate_per_s:g}", "--duration", f"{DURATION_S:g}"]
-    return run_penstock([*arguments, "--request", f"{ASKED_S:g}:out:2"], out)
+    return run_penstock(arguments, out)
 
 
 def completed_per_s(entries: Sequence[Entry], begin_s: float, end_s: float) -> float:
@@ -41,8 +44,8 @@ def completed_per_s(entries: Sequence[Entry], begin_s: float, end_s: float) -> f
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shapes", default="star,linear,diamond")
-    parser.add_argument("--rate", type=float, default=600.0)
-    parser.add_argument("--service-ms", type=float, default=4.0)
+    parser.add_argument("--rate", type=float, default=300.0)
+    parser.add_argument("--service-ms", type=float, default=6.0)
     parser.add_argument("--out", type=Path, default=Path("runs/benchmarks"))
     given = parser.parse_args()
     results: dict[str, Any] = {}
@@ -50,8 +53,8 @@ def main() -> None:
         for by in STRATEGIES:
             with tempfile.TemporaryDirectory(prefix="scale-out-") as name:
                 entries = run(shape, by, given.rate, given.service_ms, Path(name))
-            before = completed_per_s(entries, ASKED_S - OVER_S, ASKED_S)
-            after = completed_per_s(entries, DURATION_S - OVER_S, DURATION_S)
+            before = completed_per_s(entries, SETTLED_S, ASKED_S)
+            after = completed_per_s(entries, AFTER_S, DURATION_S)
             changes = [a.what for entry in entries if isinstance(entry, Acted) for a in entry.actions]
             results[f"{shape}, {by}"] = {"before": round(before), "after": round(after), "changes": changes}
             keep("scale_out", results, given.out)

@@ -182,6 +182,26 @@ def source_inputs(topology: Topology, rates: ApplicationRates) -> dict[str, floa
     return {source: rates.operators[source].input_per_s for source in topology.sources}
 
 
+def offered_inputs(
+    topology: Topology, rates: ApplicationRates, selectivity: Mapping[tuple[str, str], float]
+) -> dict[str, float | None]:
+    """What arrives at each operator per second, and in a segment what would if a batch took in all that waits for it.
+
+    Members of a segment get no more from one another than their batch has taken in, however much arrives before it.
+    """
+    segment_of = {name: segment for segment in topology.all_segments for name in segment}
+    offered: dict[str, float | None] = {}
+    left: dict[str, float] = {}
+    for name in topology.order:
+        arriving, handled = rates.operators[name].input_per_s, rates.operators[name].processed_per_s
+        if arriving is not None:
+            above = (upstream for upstream in topology.upstream(name) if upstream in segment_of[name])
+            arriving += sum(left[upstream] * selectivity.get((upstream, name), 0.0) for upstream in above)
+        offered[name] = arriving
+        left[name] = 0.0 if arriving is None or handled is None else max(0.0, arriving - handled)
+    return offered
+
+
 def desired_inputs(
     topology: Topology,
     source_rates: Mapping[str, float | None],

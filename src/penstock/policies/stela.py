@@ -16,6 +16,7 @@ from penstock.analysis import (
     nearness_to_sinks,
     nearness_to_sources,
     newest,
+    offered_inputs,
     selectivities,
     with_one_more,
 )
@@ -128,11 +129,12 @@ class Stela:
         self, topology: Topology, instances: Mapping[str, int], seen: Sequence[Observation]
     ) -> dict[str, OperatorFlow]:
         """The flows of one application; empty while those of some operator are not known."""
-        rates = application_rates(topology, seen).operators
-        ratios = selectivities(topology, seen)
+        averages = application_rates(topology, seen)
+        rates, ratios = averages.operators, selectivities(topology, seen)
+        offered = offered_inputs(topology, averages, ratios)
         flows: dict[str, OperatorFlow] = {}
         for name in topology.names:
-            arriving, handled, rate = rates[name].input_per_s, rates[name].processed_per_s, rates[name].rate_per_s
+            arriving, handled, rate = offered[name], rates[name].processed_per_s, rates[name].rate_per_s
             if arriving is None or handled is None:
                 return {}
             sent = {to: handled * ratios.get((name, to), 0.0) for to in topology.downstream(name)}
@@ -173,9 +175,8 @@ class Stela:
 
     def _scale_out(self, view: View, flows: Flows, workers: int, request: ScaleRequest) -> Decision:
         parallelism = {name: dict(operators) for name, operators in view.requested.parallelism.items()}
-        instances = sum(sum(operators.values()) for operators in parallelism.values())
         added = workers - view.requested.workers
-        slots = max(1, instances * added // view.requested.workers)
+        slots = max(1, view.requested.slots(view.topologies) * added // view.requested.workers)
         before = hosts(view)
         new = free_workers(view, before)[:added]
         after: Hosts = {}

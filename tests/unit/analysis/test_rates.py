@@ -5,6 +5,7 @@ from penstock.analysis import (
     application_rates,
     desired_inputs,
     newest,
+    offered_inputs,
     recent,
     segment_busy_s,
     selectivities,
@@ -139,6 +140,31 @@ def test_desired_inputs_of_several_sources_and_sinks() -> None:
     ratios = {("a", "join"): 2.0, ("b", "join"): 0.5, ("join", "x"): 3.0, ("join", "y"): 0.1}
     desired = desired_inputs(CROSS, {"a": 100.0, "b": 40.0}, ratios)
     assert desired == pytest.approx({"a": 100, "b": 40, "join": 220, "x": 660, "y": 22})
+
+
+def test_what_waits_before_a_segment_is_offered_to_all_its_members() -> None:
+    """Of 300 that arrive 100 are handled; the middle sends two for each, and the last has a segment of its own."""
+    stages = (Operator("in", Role.SOURCE), Operator("middle"), Operator("out", Role.SINK))
+    streams = (Stream("in", "middle"), Stream("middle", "out"))
+    seen = {
+        "in": OperatorObservation(1, input_per_s=300.0, processed_per_s=100.0),
+        "middle": OperatorObservation(1, input_per_s=100.0, processed_per_s=100.0),
+        "out": OperatorObservation(1, input_per_s=200.0, processed_per_s=150.0),
+    }
+    ratios = {("in", "middle"): 1.0, ("middle", "out"): 2.0}
+
+    def offered(*segments: tuple[str, ...]) -> dict[str, float | None]:
+        topology = Topology("line", stages, streams, segments)
+        return offered_inputs(topology, application_rates(topology, [observe(10, 10, seen)]), ratios)
+
+    assert offered(("in", "middle")) == {"in": 300.0, "middle": 300.0, "out": 200.0}
+    assert offered(("in", "middle", "out")) == {"in": 300.0, "middle": 300.0, "out": 600.0}
+    assert offered() == {"in": 300.0, "middle": 100.0, "out": 200.0}
+
+
+def test_what_is_offered_is_unknown_where_what_arrives_is() -> None:
+    rates = application_rates(FUSED, [observe(10, 10, {"in": OperatorObservation(1), "out": OperatorObservation(1)})])
+    assert offered_inputs(FUSED, rates, {}) == {"in": None, "out": None}
 
 
 def test_the_unknown_spreads_downstream_only() -> None:

@@ -9,12 +9,14 @@ import pytest
 from penstock.control import Acted, ControlLoop, LoopSettings, Plant, Ports
 from penstock.errors import UsageError
 from penstock.model import (
+    ApplicationObservation,
     Cluster,
     Configuration,
     Decision,
     Keep,
     Objectives,
     Observation,
+    OperatorObservation,
     Reconfigure,
     ScaleRequest,
     View,
@@ -23,7 +25,7 @@ from penstock.model import (
 from penstock.policies import Stela, StelaMemory, policy
 from penstock.simulation import World, WorldSettings
 from penstock.stores import MemoryJournal
-from penstock.testing import crossing, pipeline, steady_view
+from penstock.testing import crossing, pipeline, steady_view, view_of
 from penstock.workloads import STELA_SETTINGS, Constant, application
 
 APP = pipeline((400.0, 50.0, 90.0, 400.0))
@@ -280,3 +282,19 @@ def test_on_the_simulator_the_named_workers_go_and_throughput_grows() -> None:
     placed = acts[1].target.placement
     assert placed is not None
     assert hosts == {worker for workers in placed["linear"].values() for worker in workers}
+
+
+def test_what_waits_before_a_query_counts_for_the_operators_in_it() -> None:
+    """On Spark a source has no instances of its own: those of the operator that reads it are what is missing."""
+    row = pipeline((10_000.0, 250.0, 250.0))
+    fixed = tuple(replace(o, max_parallelism=1) if o.name == "s0" else o for o in row.topology.operators)
+    app = replace(row, topology=replace(row.topology, operators=fixed, segments=(("s0", "s1"),)))
+    behind = {
+        "s0": OperatorObservation(1, 600.0, 240.0, {"s1": 240.0}),
+        "s1": OperatorObservation(1, 240.0, 240.0, {"s2": 240.0}, busy_s=10.0, effective_rate_per_s=240.0),
+        "s2": OperatorObservation(1, 240.0, 240.0, busy_s=10.0, effective_rate_per_s=250.0),
+    }
+    seen = Observation(10.0, 10.0, {"pipeline": ApplicationObservation(behind)}, {})
+    start = Configuration({"pipeline": dict.fromkeys(app.topology.names, 1)}, 2)
+    asking = replace(view_of((app,), start, (seen,), 10.0), requests=(ScaleRequest(5.0, 2),))
+    assert decided(asking).target.parallelism["pipeline"] == {"s0": 1, "s1": 2, "s2": 2}
