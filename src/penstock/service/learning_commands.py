@@ -26,6 +26,7 @@ def profile(
     workers: Annotated[int, typer.Option(help="Executors of a live run.")] = 4,
     master: Annotated[str | None, typer.Option(help="Spark master of a live run, if not a private one.")] = None,
     trigger: Trigger = 0.5,
+    step: Annotated[float, typer.Option(help="Seconds of one step in which the load is forecast.")] = 60.0,
     out: Out = Path("runs"),
     as_json: Json = False,
 ) -> None:
@@ -37,7 +38,7 @@ def profile(
 
     lasts_s = (300.0 if live else 1800.0) if duration is None else duration
     how = execution or ("fused" if live else "pipelined")
-    request = ProfileRequest(application, load, lasts_s, seed, how, check_load, live, trigger_s=trigger)
+    request = ProfileRequest(application, load, lasts_s, seed, how, check_load, live, trigger_s=trigger, step_s=step)
     os.environ.setdefault("MPLCONFIGDIR", str(open_folder(out) / ".cache"))
     if live:
         result = learn(request, live_source(request, out, workers, master), out)

@@ -34,15 +34,20 @@ def save_models(
     library: ModelLibrary,
     name: str,
     profile: ApplicationProfile,
-    forecast: Chosen | None,
     observations: Sequence[Observation],
+    forecast: Chosen | None = None,
+    step_s: float = 60.0,
 ) -> tuple[Path, ...]:
     """Keep what was learned, each part in a file of its own, in place of what has the same name, and say where."""
     created = datetime.now(UTC)
     data = DataRange(observations[0].at_s - observations[0].window_s, observations[-1].at_s)
     payloads: dict[str, dict[str, Any]] = {part.kind: part.to_json() for part in profile.parts}
     if forecast is not None:
-        payloads[FORECAST] = {"forecaster": forecast.forecaster.to_json(), "errors": dict(forecast.errors)}
+        payloads[FORECAST] = {
+            "forecaster": forecast.forecaster.to_json(),
+            "errors": dict(forecast.errors),
+            "step_s": step_s,
+        }
     application = profile.usage.application
     return tuple(
         library.save(SavedModel(ModelInfo(application, kind, name, created, 1, data), payload))
@@ -62,14 +67,23 @@ def load_profile(library: ModelLibrary, topology: Topology, name: str) -> Applic
     return profile
 
 
-def load_forecaster(library: ModelLibrary, application: str, name: str) -> Forecaster | None:
-    """The forecaster of an application's load; None when none was learned."""
+def load_forecaster(library: ModelLibrary, application: str, name: str, step_s: float = 60.0) -> Forecaster | None:
+    """The forecaster of an application's load in steps of `step_s`; None when none was learned.
+
+    Raises `UsageError` when it was learned in other steps.
+    """
     try:
         payload = library.load(application, FORECAST, name).payload
     except UnknownName:
         return None
     if "forecaster" not in payload:
         raise UsageError(f"The saved forecaster of '{application}' is broken; profile the application again.")
+    learned_s = payload.get("step_s", 60.0)
+    if learned_s != step_s:
+        raise UsageError(
+            f"The load of '{application}' was learned in steps of {learned_s:g} s and cannot be forecast in steps of "
+            f"{step_s:g} s; give 'elysium' step_s={learned_s:g}, or profile the application with --step {step_s:g}."
+        )
     return forecaster_from_json(payload["forecaster"])
 
 
@@ -107,5 +121,7 @@ def with_saved_models(made: Policy[Any], folder: Path, topologies: Mapping[str, 
     if not folder.is_dir():
         raise UsageError(f"There is no folder '{folder}'; make one with 'penstock profile', or leave out --models.")
     profiles = {app: load_profile(library, topology, name) for app, topology in topologies.items()}
-    found = {app: load_forecaster(library, app, name) for app in topologies}
+    if made.mode == "reactive":
+        return made.with_models(profiles)
+    found = {app: load_forecaster(library, app, name, made.step_s) for app in topologies}
     return made.with_models(profiles, {app: one for app, one in found.items() if one is not None})

@@ -55,7 +55,8 @@ Source: TypeAlias = Callable[[str, int], Watched]
 class ProfileRequest:
     """A profiling phase: which application, under which load, for how long (ELYSIUM: 30 minutes suffice).
 
-    The models are judged by a second run under `check_load`, with another seed.
+    The models are judged by a second run under `check_load`, with another seed. The load is forecast in steps of
+    `step_s`.
     """
 
     application: str
@@ -67,8 +68,11 @@ class ProfileRequest:
     live: bool = False
     period_s: float = 10.0
     trigger_s: float = 0.5
+    step_s: float = 60.0
 
     def __post_init__(self) -> None:
+        if not self.step_s >= self.period_s:
+            raise UsageError(f"A step of the forecast lasts at least {self.period_s:g} s, not {self.step_s:g} s.")
         if "+" in self.application:
             raise UsageError("Applications are profiled one at a time; name one.")
         for load in (self.load, self.check_load):
@@ -128,13 +132,13 @@ def profile(request: ProfileRequest, watch: Source, out: Path) -> ProfileResult:
     """Run the profiling phase, keep what was learned in the library below `out`, and write a page beside it."""
     seen = watch(request.load, request.seed)
     learned = ApplicationProfile.train(seen.topology, seen.cluster, seen.samples(), request.seed)
-    forecast = _forecast(seen.observations, seen.topology.name)
+    forecast = _forecast(seen.observations, seen.topology.name, request.step_s)
     check = watch(request.check_load, request.seed + 1).samples()
     errors = {fit.operator: fit.error for fit in operator_fits(seen.topology, learned, check)}
     page = out / f"profile-{seen.topology.name}.html"
     write_profile_report(seen.topology, seen.cluster, learned, check, page)
     name = model_name(request.live, request.execution)
-    saved = save_models(ModelLibrary(out / MODELS), name, learned, forecast, seen.observations)
+    saved = save_models(ModelLibrary(out / MODELS), name, learned, seen.observations, forecast, request.step_s)
     return ProfileResult(learned, forecast, errors, out / MODELS, saved, page)
 
 
@@ -185,10 +189,10 @@ def _run(request: ProfileRequest, load: str, seed: int) -> RunRequest:
     )
 
 
-def _forecast(observations: tuple[Observation, ...], application: str) -> Chosen | None:
+def _forecast(observations: tuple[Observation, ...], application: str, step_s: float) -> Chosen | None:
     """The best forecaster; None when the load is too short, or nothing says more than its last value does."""
     try:
-        chosen = best(LoadSeries.of(observations, application))
+        chosen = best(LoadSeries.of(observations, application, step_s))
     except UsageError:
         return None
     naive = isinstance(chosen.forecaster, SeasonalNaive) and chosen.forecaster.period == 1

@@ -41,6 +41,24 @@ def test_what_was_learned_is_kept_and_shown(tmp_path: Path) -> None:
     assert len(body["saved"]) == 4
 
 
+def test_a_load_is_forecast_in_the_steps_in_which_it_was_learned(tmp_path: Path) -> None:
+    request = ProfileRequest("top-words", "sine:period=120", 600.0, step_s=10.0)
+    result = profile(request, simulated_source(request), tmp_path)
+    assert result.forecast is not None
+    assert result.forecast.error < 0.1
+    topologies = {"top-words": application("top-words").topology}
+
+    def informed(text: str) -> Any:
+        return with_saved_models(policy(text), result.library, topologies, NAME)
+
+    assert informed("elysium:mode=proactive,step_s=10").forecasters == {"top-words": result.forecast.forecaster}
+    with pytest.raises(UsageError, match=r"learned in steps of 10 s .* give 'elysium' step_s=10, or .* --step 60"):
+        informed("elysium:mode=proactive")
+    assert informed("elysium").forecasters == {}
+    with pytest.raises(UsageError, match="at least 10 s, not 5 s"):
+        ProfileRequest("top-words", step_s=5.0)
+
+
 def test_a_load_without_a_pattern_teaches_no_forecast(tmp_path: Path) -> None:
     request = ProfileRequest("sentiment", "constant", 120.0, check_load="step", execution="fused")
     result = profile(request, simulated_source(request), tmp_path)
