@@ -2,20 +2,28 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from penstock.control.actions import Action, Level
 from penstock.control.ports import Clock
 from penstock.errors import ActionFailed
 from penstock.model import Configuration
 from penstock.spark import internals
+from penstock.spark.changes import (
+    ExecutorsChange,
+    Pause,
+    Planned,
+    SegmentChange,
+    choose_victims,
+    overlap_s,
+    plan_actions,
+)
 from penstock.spark.checkpoints import state_partitions, unfinished_rewrite
 from penstock.spark.cluster import SparkCluster
-from penstock.spark.compiler import SegmentPlan
 from penstock.spark.intents import Intent, IntentLog, Step
 from penstock.spark.priming import prime_executors
 from penstock.spark.progress import ExecutorRecord
@@ -34,74 +42,6 @@ _RHYTHM_BATCHES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutorsChange:
-    """The cluster goes from `before` to `after` executors."""
-
-    before: int
-    after: int
-
-    def __str__(self) -> str:
-        return f"executors {self.before} -> {self.after}"
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentChange:
-    """One segment goes from one parallelism to another, all its changes at once, at the deepest level any needs."""
-
-    application: str
-    segment: str
-    level: Level
-    before: Mapping[str, int]
-    after: Mapping[str, int]
-
-    def __str__(self) -> str:
-        changed = (f"{name} {self.before[name]} -> {n}" for name, n in self.after.items() if self.before[name] != n)
-        return ", ".join(changed)
-
-
-Planned: TypeAlias = ExecutorsChange | SegmentChange
-
-
-def plan_actions(
-    current: Configuration, target: Configuration, plans: Mapping[str, Sequence[SegmentPlan]]
-) -> tuple[Planned, ...]:
-    """What leads from one configuration to the other, in the order in which it should be done.
-
-    What changes hot goes before what pauses a segment. Executors are added in between, so that nobody pauses until they
-    have come, and removed last, when fewer tasks want them. Operators that share one number get the largest asked for
-    (see `SegmentPlan.resolve`), so a target may ask for differences that make no change. Placement is Spark's affair.
-    """
-    changes = [
-        SegmentChange(application, plan.name, level, before, after)
-        for application, segments in plans.items()
-        for plan in segments
-        for before in [plan.resolve(current.parallelism[application])]
-        for after in [plan.resolve(target.parallelism[application])]
-        for level in [plan.level(before, after)]
-        if level is not None
-    ]
-    changes.sort(key=lambda change: list(Level).index(change.level))
-    executors = ExecutorsChange(current.workers, target.workers)
-    if executors.after > executors.before:
-        hot = [change for change in changes if change.level is Level.HOT]
-        return (*hot, executors, *changes[len(hot) :])
-    if executors.after < executors.before:
-        return (*changes, executors)
-    return tuple(changes)
-
-
-def choose_victims(
-    executors: Sequence[ExecutorRecord], count: int, order: Mapping[str, int], state_bytes: Mapping[str, float]
-) -> tuple[str, ...]:
-    """The executors to give up: those with a place in `order`, then those that hold least state, then the newest."""
-    ranked = sorted(
-        executors,
-        key=lambda e: (order.get(e.name, len(order)), state_bytes.get(e.name, 0.0), e.running_tasks, -e.added_at_s),
-    )
-    return tuple(executor.name for executor in ranked[: max(count, 0)])
-
-
-@dataclass(frozen=True, slots=True)
 class ActuatorSettings:
     """How long the actuator waits: for the first batch after a restart, for executors to come and to become warm, and
     for a moment between two batches in which executors can be removed without repeating work."""
@@ -110,24 +50,6 @@ class ActuatorSettings:
     executors_timeout_s: float = 30.0
     priming_timeout_s: float = 10.0
     boundary_timeout_s: float = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """A time in which a reconfiguration kept an application from working."""
-
-    application: str
-    start_s: float
-    end_s: float
-
-
-def overlap_s(pauses: Iterable[Pause], start_s: float, end_s: float) -> float:
-    """The time between `start_s` and `end_s` that lies in any of the pauses."""
-    total_s, reached_s = 0.0, start_s
-    for pause in sorted(pauses, key=lambda pause: pause.start_s):
-        total_s += max(0.0, min(pause.end_s, end_s) - max(pause.start_s, reached_s))
-        reached_s = max(reached_s, pause.end_s)
-    return total_s
 
 
 class SparkActuator:

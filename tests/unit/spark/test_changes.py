@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from penstock.control.actions import Level
 from penstock.model import Cluster, Configuration
-from penstock.spark.actuator import (
+from penstock.spark.changes import (
     ExecutorsChange,
     Pause,
     Planned,
