@@ -10,7 +10,7 @@ from penstock.analysis.benefit import (
 )
 from penstock.analysis.change import has_changed
 from penstock.analysis.critical_path import CriticalPath, critical_path
-from penstock.analysis.etp import OperatorFlow, congested, effective_throughput, with_one_more
+from penstock.analysis.etp import OperatorFlow, congested, effective_throughput, with_one_fewer, with_one_more
 from penstock.analysis.gaussian_process import (
     GaussianProcess,
     expected_improvement,
@@ -91,5 +91,6 @@ __all__ = [
     "transition_matrix",
     "weighted_mean",
     "weighted_percentiles",
+    "with_one_fewer",
     "with_one_more",
 ]

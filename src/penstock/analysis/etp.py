@@ -71,6 +71,17 @@ def with_one_more(topology: Topology, flows: Mapping[str, OperatorFlow], name: s
     return projected
 
 
+def with_one_fewer(flows: Mapping[str, OperatorFlow], name: str) -> dict[str, OperatorFlow] | None:
+    """The flows with one instance of `name` fewer; None unless the others are known to handle all that arrives."""
+    flow = flows[name]
+    if flow.capacity_per_s is None or flow.instances < 2:
+        return None
+    capacity = flow.capacity_per_s * (flow.instances - 1) / flow.instances
+    if flow.input_per_s > capacity:
+        return None
+    return {**flows, name: replace(flow, instances=flow.instances - 1, capacity_per_s=capacity)}
+
+
 def _sent_on(topology: Topology, flows: dict[str, OperatorFlow], name: str, processed_per_s: float) -> dict[str, float]:
     """Let `name` handle that much; returns what the children of known capacity handle then."""
     flow = flows[name]

@@ -1,7 +1,8 @@
 """Stela: scale-out and scale-in when the user asks for it, guided by Effective Throughput Percentage."""
 
+import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
@@ -18,6 +19,7 @@ from penstock.analysis import (
     newest,
     offered_inputs,
     selectivities,
+    with_one_fewer,
     with_one_more,
 )
 from penstock.errors import UsageError
@@ -59,6 +61,8 @@ class Stela:
 
     As published, nothing but arrivals and departures is known: whoever gets a quarter more than it was seen to handle
     is taken to be congested at once. With `capacity` what an operator could handle, by its true rate, counts instead.
+    With `exchange`, which goes beyond the publication, instances without state that the others of their operator can
+    do without make room for more of what is still congested when all new workers are full.
 
     Scale-in (Algorithm 3): the worker whose instances have the lowest sum of ETP goes, among equal ones that with the
     least state. The decision names the workers. `dealing` says who gets its instances: with `turn` the others in turn,
@@ -81,6 +85,7 @@ class Stela:
     window_s: float = 20.0
     seed: int = 0
     capacity: bool = True
+    exchange: bool = False
     dealing: Literal["idle", "turn"] = "idle"
 
     def __post_init__(self) -> None:
@@ -181,11 +186,18 @@ class Stela:
         new = free_workers(view, before)[:added]
         after: Hosts = {}
         if self.by in ("etp", "random"):
-            chosen = self._chosen(view, flows, slots)
-            for application, name in chosen:
-                parallelism[application][name] += 1
+            chosen, projected = self._chosen(view, flows, slots)
             after = {**before, **{worker: tuple(chosen[index::added]) for index, worker in enumerate(new)}}
             how = _described(view, chosen)
+            swaps = self._swaps(view, projected) if self.exchange else []
+            if swaps:
+                how += f"; instead of idle ones {_described(view, [taker for _, taker in swaps])}"
+            for giver, taker in swaps:
+                parallelism[giver[0]][giver[1]] -= 1
+                after = _swapped(after, giver, taker)
+                chosen.append(taker)
+            for application, name in chosen:
+                parallelism[application][name] += 1
         elif self.by == "round-robin":
             how = "all instances are dealt anew"
         else:
@@ -195,28 +207,48 @@ class Stela:
         target = placed(parallelism, workers, after) if known else Configuration(parallelism, workers)
         return Reconfigure(target, f"{_words(request)}: {how}", on_request=True)
 
-    def _chosen(self, view: View, flows: Flows, slots: int) -> list[Instance]:
-        """Who gets the new instances, in the order in which they are given."""
+    def _chosen(self, view: View, flows: Flows, slots: int) -> tuple[list[Instance], Flows]:
+        """Who gets the new instances, in the order in which they are given, and the flows that result."""
         projected = {name: dict(known) for name, known in flows.items()}
         chosen: list[Instance] = []
         for _ in range(slots):
-            candidates = [
-                (application, name)
-                for application, known in projected.items()
-                for name in view.topologies[application].names
-                if known[name].instances < view.topologies[application].operator(name).max_parallelism
-            ]
-            target = self._most_wanted(view, projected, candidates)
+            target = self._most_wanted(view, projected, _growing(view, projected))
             if target is None:
                 break
             application, name = target
             projected[application] = with_one_more(view.topologies[application], projected[application], name)
             chosen.append(target)
-        return chosen
+        return chosen, projected
+
+    def _swaps(self, view: View, flows: Flows) -> list[tuple[Instance, Instance]]:
+        """Who gives an instance up and who gets one for it, as long as that leaves nobody short who has given any."""
+        swaps: list[tuple[Instance, Instance]] = []
+        while swap := self._swap(view, flows, {giver for giver, _ in swaps}):
+            pair, flows = swap
+            swaps.append(pair)
+        return swaps
+
+    def _swap(
+        self, view: View, flows: Flows, givers: Collection[Instance]
+    ) -> tuple[tuple[Instance, Instance], Flows] | None:
+        """The congested operator of the highest ETP and whoever has most to spare, with the flows after the swap."""
+        crowded = _short(flows, self.congestion)
+        taker = self._most_wanted(view, flows, [one for one in _growing(view, flows) if one in crowded])
+        if taker is None:
+            return None
+        for giver in sorted(_shrinking(view, flows), key=lambda one: _fullness(flows[one[0]][one[1]])):
+            fewer = with_one_fewer(flows[giver[0]], giver[1])
+            if fewer is None:
+                continue
+            after = {**flows, giver[0]: fewer}
+            after[taker[0]] = with_one_more(view.topologies[taker[0]], after[taker[0]], taker[1])
+            if _short(after, 1.0).isdisjoint({*givers, giver}):
+                return (giver, taker), after
+        return None
 
     def _most_wanted(self, view: View, flows: Flows, candidates: Sequence[Instance]) -> Instance | None:
         """The congested candidate of the highest ETP; if there is none, the source with the most to do."""
-        crowded = {(name, operator) for name, known in flows.items() for operator in congested(known, self.congestion)}
+        crowded = _short(flows, self.congestion)
         values = self._importances(view, flows)
         wanted = [instance for instance in candidates if instance in crowded]
         if wanted:
@@ -280,6 +312,46 @@ class Stela:
             target = placed(view.requested.parallelism, workers, after)
         how = f"{self.by} gives up {', '.join(released) or 'whom the scheduler chooses'}"
         return Reconfigure(target, f"{_words(request)}: {how}", release=tuple(released), on_request=True)
+
+
+def _short(flows: Flows, rate: float) -> set[Instance]:
+    """Operators at which more than `rate` times as much arrives as they can handle."""
+    return {(application, name) for application, known in flows.items() for name in congested(known, rate)}
+
+
+def _growing(view: View, flows: Flows) -> list[Instance]:
+    """Operators that may have more instances."""
+    return [
+        (application, name)
+        for application, known in flows.items()
+        for name in view.topologies[application].names
+        if known[name].instances < view.topologies[application].operator(name).max_parallelism
+    ]
+
+
+def _shrinking(view: View, flows: Flows) -> list[Instance]:
+    """Operators without state that may have fewer instances."""
+    return [
+        (application, operator.name)
+        for application, known in flows.items()
+        for operator in view.topologies[application].operators
+        if not operator.stateful and known[operator.name].instances > operator.min_parallelism
+    ]
+
+
+def _fullness(flow: OperatorFlow) -> float:
+    return flow.input_per_s / flow.most_per_s if flow.most_per_s > 0 else math.inf
+
+
+def _swapped(found: Hosts, giver: Instance, taker: Instance) -> dict[str, tuple[Instance, ...]]:
+    """The hosts with one instance of `taker` where one of `giver` was."""
+    after = dict(found)
+    for worker, instances in found.items():
+        if giver in instances:
+            place = instances.index(giver)
+            after[worker] = (*instances[:place], taker, *instances[place + 1 :])
+            return after
+    return after
 
 
 def _slots(view: View, worker: str) -> int:
