@@ -195,6 +195,25 @@ def test_rates_are_known_where_spark_leaves_out_an_exchange(fused: Bench, eventu
     assert operators["count"].processed_per_s == pytest.approx(2 * (operators["twice"].processed_per_s or 0.0))
 
 
+def test_a_window_with_two_plans_fits_together(spark: "SparkSession", tmp_path: Path, eventually: Eventually) -> None:
+    """Another parallelism is another plan; the marks are those of the newest, which the batches before do not fit."""
+    bench = Bench(spark, tmp_path / "run", "fused", duration_s=20.0)
+    try:
+        bench.running.start()
+        bench.actuator.apply(Configuration({"counting": {"numbers": 1, "twice": 1, "count": 1}}, 1))
+        assert eventually(lambda: known(bench.observe().operators["count"]))
+        bench.actuator.apply(Configuration({"counting": START}, 1))
+        assert eventually(bench.complete)
+        settled_s = time.time() + 0.5
+        assert eventually(lambda: time.time() > settled_s)
+        operators = bench.observe().operators
+    finally:
+        bench.running.stop()
+    assert known(operators["numbers"])
+    assert operators["twice"].processed_per_s == pytest.approx(operators["numbers"].processed_per_s)
+    assert operators["count"].processed_per_s == pytest.approx(2 * (operators["twice"].processed_per_s or 0.0))
+
+
 def test_events_are_followed_through_channels(pipelined: Bench, eventually: Eventually) -> None:
     pipelined.running.start()
     # Windows are short here, and the segments' batches do not all end in the same one.

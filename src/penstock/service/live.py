@@ -261,6 +261,7 @@ class _LiveRun:
                 watcher.say(f"Completed after the crash: {action.what}.")
             for pipeline in running:
                 pipeline.start()
+            clock.sleep_until(0.0)  # What arrives is measured from when it begins to.
             monitor = SparkMonitor(running, loads, clock, names, actuator.paused_s, self._counted)
             actuator.state_held = monitor.state_held
             with (

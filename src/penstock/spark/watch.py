@@ -67,8 +67,9 @@ class StagePool:
 class SegmentWindow:
     """What one segment did.
 
-    `finished` are all batches committed since the last look. The rest describes those of them whose stages are known,
-    which ended within `span_s` seconds: 0 if nothing was to be done, None if a batch has been under way all the time.
+    `finished` are all batches committed since the last look. The rest describes those of them of whose stages it is
+    known which operators they worked for (all, if it is known of none), which took `span_s` seconds: 0 if nothing was
+    to be done, None if a batch has been under way all the time.
     `selectivity` is rows returned per row handed over; `rows` counts those taken from each source and channel.
     """
 
@@ -129,19 +130,22 @@ class SegmentWatch:
         if not measured:
             return SegmentWindow(finished, span_s=self._idle_span_s(now_s), states=self._states)
         self._states = measured[-1].states or self._states
-        span_s = max(measured[-1].committed_at_s - min(self._covered_until_s, measured[0].started_at_s), 1e-3)
-        self._covered_until_s = measured[-1].committed_at_s
+        ends_s = [min(self._covered_until_s, measured[0].started_at_s), *(batch.committed_at_s for batch in measured)]
+        self._covered_until_s = ends_s[-1]
         stages = [pool.take(batch.run_id, batch.batch) for batch in measured]
         self._take_sample(measured, stages, reader)
         owned = [(own, stage_owners(own, pool.codegens, self._sample, self.flow)) for own in stages]
+        # A change of parallelism changes the plan, and the marks are those of the newest: older batches do not fit it.
+        telling = [i for i, (_, owners) in enumerate(owned) if owners] or range(len(measured))
+        described = tuple(measured[i] for i in telling)
         return SegmentWindow(
             finished,
-            measured,
-            span_s,
-            work_of(owned),
-            self._rows(measured),
+            described,
+            max(sum(ends_s[i + 1] - ends_s[i] for i in telling), 1e-3),
+            work_of(owned[i] for i in telling),
+            self._rows(described),
             self._selectivity(),
-            _parallel_share(measured, stages),
+            _parallel_share(described, [stages[i] for i in telling]),
             self._states,
         )
 
