@@ -294,6 +294,8 @@ class AutraScale:
         others = tuple(s for s in course.samples if s.parallelism != scene.running)
         course = replace(course, samples=(*others, sample))
         if course.phase == "base" and not keeps_up:
+            if any(trial.kept_up for trial in course.trials if trial.parallelism == base):
+                return self._throughput(scene, course.without_trial(base))
             return self._settled(scene, course, "more than this cannot be handled, whatever the latency")
         if self._is_good(scene, base, sample) or course.phase == "refine":
             return self._refined(scene, course, base)

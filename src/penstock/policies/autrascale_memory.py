@@ -1,7 +1,7 @@
 """What AuTraScale remembers: plain values that can be written down, so that a restarted controller knows them all."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from penstock.errors import UsageError
@@ -69,6 +69,11 @@ class Course:
     def latency_s(self, parallelism: Vector) -> float | None:
         """The latency that was measured with that parallelism, if it was."""
         return next((s.latency_s for s in self.samples if s.parallelism == parallelism), None)
+
+    def without_trial(self, parallelism: Vector) -> "Course":
+        """Back in the throughput step, as if that parallelism had not been tried: it looked better than it is."""
+        trials = tuple(trial for trial in self.trials if trial.parallelism != parallelism)
+        return replace(self, phase="throughput", base=None, trials=trials, samples=())
 
     def is_open(self, parallelism: Vector) -> bool:
         """Whether that parallelism was neither sampled nor refused yet."""

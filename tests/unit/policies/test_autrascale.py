@@ -136,6 +136,19 @@ def test_a_base_that_meets_the_target_is_all() -> None:
     assert plant.course.latency_s((5, 9)) == pytest.approx(by_usage(420.0, (5, 9)))
 
 
+def test_a_base_that_turns_out_not_to_keep_up_gets_one_more() -> None:
+    """Batches that end in a window by chance may make it look as if all were handled."""
+    plant = Plant(PLAIN, target_s=5.0, current=(5, 9))
+    while plant.memory.courses == {} or plant.course.phase != "base":
+        plant.turn(420.0)
+    assert plant.course.base == (5, 9)
+    slower = pipeline((100.0, 44.0), max_parallelism=20)
+    plant.app = slower  # 396 of 420 events/s, which is not enough
+    plant.run(420.0, 12)
+    assert plant.current == (5, 10)
+    assert plant.course.phase == "settled"
+
+
 def searched(**parameters: Any) -> Plant:
     return Plant(replace(PLAIN, **parameters), target_s=0.55).run(420.0, 160)
 
