@@ -49,6 +49,13 @@ def test_scale_out_gains_over_round_robin(figure: str, name: str, gain: float) -
     assert ours(figure, f"{name}: least link load over round robin, %") == pytest.approx(0.0, abs=0.1)
 
 
+@pytest.mark.parametrize("figure", ["stela-figure-4", "stela-figure-6"])
+def test_with_penstocks_means_all_published_gains_are_reached(figure: str) -> None:
+    reached = [row for case, row in rows(figure).items() if "with Penstock's means" in case]
+    assert len(reached) == 3
+    assert all((row.ours or 0.0) >= (row.published or 0.0) for row in reached)
+
+
 @pytest.mark.parametrize("name", ["page-load", "processing", "network-monitoring"])
 def test_scale_out_gains_over_before_as_published(name: str) -> None:
     row = rows("stela-figure-6")[f"{name}: Stela over before, %"]

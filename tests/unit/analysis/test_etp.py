@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.analysis import OperatorFlow, congested, effective_throughput, with_one_more
+from penstock.analysis import OperatorFlow, congested, effective_throughput, with_one_fewer, with_one_more
 from penstock.model import Operator, Role, Stream, Topology
 
 EDGES = (("1", "2"), ("2", "3"), ("2", "4"), ("3", "5"), ("3", "6"), ("5", "7"), ("5", "8"), ("6", "9"), ("6", "10"))
@@ -102,3 +102,15 @@ def test_projection_ends_congestion(rate: float, instances: int) -> None:
     while "a" in congested(flows, rate):
         flows = with_one_more(row, flows, "a")
     assert flows["a"].instances == instances
+
+
+def test_an_instance_is_done_without_only_if_the_others_are_known_to_suffice() -> None:
+    flows = {
+        "idle": OperatorFlow(4, 100.0, 100.0, {}, 400.0),
+        "tight": OperatorFlow(4, 301.0, 301.0, {}, 400.0),
+        "single": OperatorFlow(1, 0.0, 0.0, {}, 400.0),
+        "unknown": OperatorFlow(4, 100.0, 100.0),
+    }
+    fewer = with_one_fewer(flows, "idle")
+    assert fewer == {**flows, "idle": OperatorFlow(3, 100.0, 100.0, {}, 300.0)}
+    assert all(with_one_fewer(flows, name) is None for name in ("tight", "single", "unknown"))

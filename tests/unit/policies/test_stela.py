@@ -75,6 +75,30 @@ def test_new_instances_go_where_they_count_until_something_else_is_congested() -
     assert decision.because == "the request for 1 more worker: 3 more of s1, 1 more of s2"
 
 
+def test_idle_instances_make_room_where_that_is_asked_for() -> None:
+    app = pipeline((400.0, 50.0, 400.0))
+    start = Configuration({"pipeline": dict.fromkeys(app.topology.names, 2)}, 2)
+    each = {f"pipeline/{name}": 1 for name in app.topology.names}
+    seen = with_hosts(steady_view((app,), {"pipeline": 360.0}, start), {"w1": each, "w2": each})
+    asking = replace(seen, requests=(ScaleRequest(50.0, 1),))
+    # Three new instances make five: 250 per second of 360. A sixth handles 300, which is no longer congested; the sink,
+    # which has most to spare, can handle that with one.
+    assert decided(asking).target.parallelism["pipeline"] == {"s0": 2, "s1": 5, "s2": 2}
+    exchanged = decided(asking, exchange=True)
+    assert exchanged.target.parallelism["pipeline"] == {"s0": 2, "s1": 6, "s2": 1}
+    assert exchanged.because.endswith("3 more of s1; instead of idle ones 1 more of s1")
+    placement = (exchanged.target.placement or {})["pipeline"]
+    assert {name: len(workers) for name, workers in placement.items()} == {"s0": 2, "s1": 6, "s2": 1}
+
+
+def test_nothing_is_exchanged_for_what_would_leave_the_giver_short() -> None:
+    app = pipeline((400.0, 50.0, 160.0))
+    start = Configuration({"pipeline": {"s0": 1, "s1": 2, "s2": 2}}, 2)
+    asking = replace(steady_view((app,), {"pipeline": 400.0}, start), requests=(ScaleRequest(50.0, 1),))
+    # Two more of s1 handle 200; the sink could do without one of its two only up to 160.
+    assert decided(asking, exchange=True).target.parallelism["pipeline"] == {"s0": 1, "s1": 4, "s2": 2}
+
+
 def test_as_published_children_are_taken_to_handle_no_more_than_they_do() -> None:
     target = decided(view(300.0), capacity=False).target
     # s2 is seen to handle 100; as soon as s1 would send 150, s2 is congested and s1 no longer counts, and so on.
