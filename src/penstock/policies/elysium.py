@@ -19,7 +19,7 @@ from penstock.forecasting import (
 )
 from penstock.model import Configuration, Decision, Keep, Reconfigure, View, diff
 from penstock.policies.assessment import Assessment, Thresholds, scaled_to, total_per_s
-from penstock.policies.senses import Senses, arriving, in_time, rising_on, to_carry
+from penstock.policies.senses import Senses, arriving, fallen_to, in_time, rising_on, to_carry
 from penstock.profiling import ApplicationProfile, Estimator, Loads
 
 _LAGS = 6
@@ -50,8 +50,9 @@ class Elysium:
 
     Some things go beyond the publication; `plain` switches all of them off. With `early` a load that is more than the
     configuration can carry is assessed at once, not only at the end of the period. A load that has jumped by more than
-    the share `tolerance` counts in full. One that has been rising evenly for a while is taken to rise on for `lead_s`
-    (0: no regard for it), which should be as long as workers take to come. As long as a fused application is not yet
+    the share `tolerance` counts in full. One that has been rising evenly for a while is taken to rise on for `lead_s`,
+    which should be as long as workers take to come, and of one that has been falling evenly only what arrives now
+    counts (0: no regard for either). As long as a fused application is not yet
     warm, which makes its costs look high, nothing changes unless it is late. A backlog, and what will arrive while the
     change pauses the application, must be worked off within `drain_s` (0: no regard for it). An operator whose
     instances are between `core_min` and `core_max` keeps them, unless it keeps no state and giving some up saves a
@@ -114,7 +115,7 @@ class Elysium:
             return Keep("no input rate is known yet"), memory
         if not self.plain and self._is_guess(view, memory.senses) and in_time(view):
             return Keep("what operators cost is not known well before they are warm"), memory
-        now = sources
+        now = sources = self._falling(view, sources)
         sources, notes = self._rising(view, now)
         if later_s is not None and not self._assessment(view, memory, sources, now).overloaded():
             return later, memory
@@ -170,6 +171,11 @@ class Elysium:
             histories[name] = history
             tracks[name] = tracks.get(name, ErrorTrack()).with_loads(history.first, history.values)
         return ElysiumMemory(senses, histories, tracks)
+
+    def _falling(self, view: View, sources: Loads) -> Loads:
+        """The loads as they are now, where they fall."""
+        reached = {} if self.plain or self.lead_s == 0 else fallen_to(view, sources)
+        return {**sources, **{name: scaled_to(sources[name], load) for name, load in reached.items()}}
 
     def _rising(self, view: View, sources: Loads) -> tuple[Loads, dict[str, str]]:
         """The loads raised to where they are going, if they rise, and what there is to say about that."""

@@ -1,6 +1,6 @@
 """What ELYSIUM and its relatives take from the views they see: loads, costs, and what changes cost."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -10,9 +10,9 @@ from penstock.policies.assessment import DRAINING, Assessment, Load, Thresholds,
 from penstock.profiling import Estimator, Learned, Loads
 
 _RISES = 3
-"""How many times in a row a load must be higher than before to be taken to go on rising."""
+"""How many times in a row a load must be higher (or lower) than before to be taken to rise (or fall)."""
 _EVEN = 0.25
-"""How large the smallest of these rises must be, as a share of their mean."""
+"""How large the smallest of these steps must be, as a share of their mean."""
 _MOST_RISE = 2.0
 """By which factor a load is expected to rise at the most."""
 _NEGLIGIBLE_S = 0.5
@@ -98,20 +98,38 @@ def _sources(topology: Topology, observations: tuple[Observation, ...]) -> dict[
 
 
 def rising_on(view: View, sources: Loads, lead_s: float) -> dict[str, float]:
-    """What every application whose load has risen with each of the last observations gets in `lead_s`, at that pace.
-
-    It must have risen about evenly: a step, which falls into one or two windows, is no slope, whatever small rises
-    there were before it. More than twice what arrives now is not expected.
-    """
+    """What every application whose load has risen evenly gets in `lead_s`, at that pace; at most twice what it gets."""
     found = {}
-    seen = view.observations[-1 - _RISES :]
-    for name in sources if len(seen) > _RISES else ():
-        loads = [total_per_s(_sources(view.topologies[name], (observation,))) for observation in seen]
-        rises = [after - before for before, after in pairwise(loads)]
-        if min(rises) > _EVEN * sum(rises) / len(rises) > 0:
+    for name, loads in _latest_loads(view, sources).items():
+        if _is_slope([after - before for before, after in pairwise(loads)]):
+            seen = view.observations[-1 - _RISES :]
             pace = (loads[-1] - loads[0]) / (seen[-1].at_s - seen[0].at_s)
             found[name] = min(loads[-1] + lead_s * pace, _MOST_RISE * loads[-1])
     return found
+
+
+def fallen_to(view: View, sources: Loads) -> dict[str, float]:
+    """What every application whose load has fallen evenly gets now."""
+    return {
+        name: loads[-1]
+        for name, loads in _latest_loads(view, sources).items()
+        if _is_slope([before - after for before, after in pairwise(loads)])
+    }
+
+
+def _latest_loads(view: View, sources: Loads) -> dict[str, list[float]]:
+    """The loads of the last observations by application; nothing while there are too few of them."""
+    seen = view.observations[-1 - _RISES :]
+    return {
+        name: [total_per_s(_sources(view.topologies[name], (observation,))) for observation in seen]
+        for name in (sources if len(seen) > _RISES else ())
+    }
+
+
+def _is_slope(steps: Sequence[float]) -> bool:
+    """Whether all steps lead in one direction and about evenly: a jump, which falls into one or two windows, is no
+    slope, whatever small steps there were before it."""
+    return min(steps) > _EVEN * sum(steps) / len(steps) > 0
 
 
 def in_time(view: View) -> bool:

@@ -210,6 +210,25 @@ class TestTime:
         assert found.parallelism["pipeline"]["s1"] == expected
         assert ("as the load rises" in decision.because) == (expected > 1)
 
+    @pytest.mark.parametrize(
+        ("loads", "lead_s", "expected"),
+        [
+            ((160.0, 130.0, 100.0, 70.0), 10.0, 2),
+            ((160.0, 130.0, 100.0, 70.0), 0.0, 4),
+            ((160.0, 160.0, 100.0, 70.0), 10.0, 4),
+        ],
+    )
+    def test_of_a_load_that_falls_only_what_arrives_now_counts(
+        self, loads: tuple[float, ...], lead_s: float, expected: int
+    ) -> None:
+        """An operator handles 100; without regard for the fall the highest load of the window counts."""
+        views = [seen(load, configured(1, 4, 1, workers=2)) for load in loads]
+        observations = tuple(replace(v.observations[-1], at_s=10.0 * number) for number, v in enumerate(views, start=1))
+        view = replace(views[-1], observations=observations, now_s=observations[-1].at_s)
+        found = decide(Elysium(lead_s=lead_s, window_s=40.0), view)
+        configuration = target(found) if isinstance(found, Reconfigure) else view.requested
+        assert configuration.parallelism["pipeline"]["s1"] == expected
+
     def test_without_data_there_is_no_assessment(self) -> None:
         made = Elysium()
         decision, memory = made.decide(view_of((APP,), configured(1, 1, 1), (), 10.0), made.start())
