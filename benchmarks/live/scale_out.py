@@ -4,7 +4,7 @@ Usage: python -m benchmarks.live.scale_out [--shapes star,linear,diamond] [--rat
 
 Runs `penstock run synthetic:shape=...` pipelined, with an executor for every operator and more load than they can
 carry, for each shape and strategy. After a while the user asks for three more executors. Printed is the throughput of
-the time before (without the first seconds) and of the last 70 s.
+the time before (without the first seconds) and of the last 60 s.
 """
 
 import argparse
@@ -21,7 +21,7 @@ STRATEGIES = ("etp", "round-robin")
 OPERATORS = {"linear": 2, "star": 3, "diamond": 4}
 """How many operators each shape has, two of them side by side where it has sides."""
 ADDED = 3
-SETTLED_S, ASKED_S, AFTER_S, DURATION_S = 20.0, 80.0, 130.0, 200.0
+SETTLED_S, ASKED_S, AFTER_S, DURATION_S = 15.0, 60.0, 100.0, 160.0
 
 
 def run(shape: str, by: str, rate_per_s: float, service_ms: float, out: Path) -> list[Entry]:
