@@ -1,6 +1,6 @@
 """What more executors bring when the user asks for them: Stela against round robin, on three shapes.
 
-Usage: python -m benchmarks.live.scale_out [--shapes star,linear,diamond] [--rate 300] [--service-ms 6]
+Usage: python -m benchmarks.live.scale_out [--shapes star,linear,diamond] [--strategies etp,round-robin] [--rate 300]
 
 Runs `penstock run synthetic:shape=...` pipelined, with an executor for every operator and more load than they can
 carry, for each shape and strategy. After a while the user asks for three more executors. Printed is the throughput of
@@ -17,7 +17,6 @@ from benchmarks.live.testbed import keep, run_penstock, say
 
 from penstock.control import Acted, Entry, Observed
 
-STRATEGIES = ("etp", "round-robin")
 OPERATORS = {"linear": 2, "star": 3, "diamond": 4}
 """How many operators each shape has, two of them side by side where it has sides."""
 ADDED = 3
@@ -44,13 +43,14 @@ def completed_per_s(entries: Sequence[Entry], begin_s: float, end_s: float) -> f
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shapes", default="star,linear,diamond")
+    parser.add_argument("--strategies", default="etp,round-robin")
     parser.add_argument("--rate", type=float, default=300.0)
     parser.add_argument("--service-ms", type=float, default=6.0)
     parser.add_argument("--out", type=Path, default=Path("runs/benchmarks"))
     given = parser.parse_args()
     results: dict[str, Any] = {}
     for shape in given.shapes.split(","):
-        for by in STRATEGIES:
+        for by in given.strategies.split(","):
             with tempfile.TemporaryDirectory(prefix="scale-out-") as name:
                 entries = run(shape, by, given.rate, given.service_ms, Path(name))
             before = completed_per_s(entries, SETTLED_S, ASKED_S)
