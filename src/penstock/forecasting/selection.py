@@ -38,10 +38,12 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Forecaster]] = {
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The best forecaster, learned from the whole series, and the held-out error of every method that was tried."""
+    """The best forecaster, learned from the whole series, the held-out error of every method that was tried, and the
+    length of the series' steps."""
 
     forecaster: Forecaster
     errors: Mapping[str, float]
+    step_s: float
 
     @property
     def error(self) -> float:
@@ -80,7 +82,7 @@ def best(
     if not errors:
         raise UsageError(f"A load of {len(series.values)} steps is too short to forecast from; observe for longer.")
     method = min(errors, key=errors.__getitem__)
-    return Chosen(train(method, series, settings), errors)
+    return Chosen(train(method, series, settings), errors, series.step_s)
 
 
 def forecaster_from_json(body: Mapping[str, Any]) -> Forecaster:

@@ -34,9 +34,8 @@ def save_models(
     library: ModelLibrary,
     name: str,
     profile: ApplicationProfile,
+    forecast: Chosen | None,
     observations: Sequence[Observation],
-    forecast: Chosen | None = None,
-    step_s: float = 60.0,
 ) -> tuple[Path, ...]:
     """Keep what was learned, each part in a file of its own, in place of what has the same name, and say where."""
     created = datetime.now(UTC)
@@ -46,7 +45,7 @@ def save_models(
         payloads[FORECAST] = {
             "forecaster": forecast.forecaster.to_json(),
             "errors": dict(forecast.errors),
-            "step_s": step_s,
+            "step_s": forecast.step_s,
         }
     application = profile.usage.application
     return tuple(

@@ -138,7 +138,7 @@ def profile(request: ProfileRequest, watch: Source, out: Path) -> ProfileResult:
     page = out / f"profile-{seen.topology.name}.html"
     write_profile_report(seen.topology, seen.cluster, learned, check, page)
     name = model_name(request.live, request.execution)
-    saved = save_models(ModelLibrary(out / MODELS), name, learned, seen.observations, forecast, request.step_s)
+    saved = save_models(ModelLibrary(out / MODELS), name, learned, forecast, seen.observations)
     return ProfileResult(learned, forecast, errors, out / MODELS, saved, page)
 
 
