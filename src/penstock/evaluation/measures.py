@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from statistics import fmean
 from typing import Any
 
 from penstock.control.entries import Entry
@@ -9,6 +10,7 @@ from penstock.evaluation.convergence import Sample, convergence_times_s
 from penstock.evaluation.percentiles import WeightedLatency, mean_s, percentile_s
 from penstock.evaluation.timeline import Episode, Timeline, Window
 from penstock.model import ApplicationObservation
+from penstock.policies import SPARK_DYNAMIC_ALLOCATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def measured(timeline: Timeline) -> Measures:
         seed=_whole_number(run.get("seed")),
         live=run.get("live", "").strip().lower() in ("true", "1", "yes"),
         throughput_degradation=together.throughput_degradation,
-        nodes_saved=_nodes_saved(timeline),
+        nodes_saved=_nodes_saved(timeline, run.get("policy", "")),
         mean_workers=_mean_workers(windows),
         worker_seconds=_worker_seconds(windows),
         mean_latency_s=together.mean_latency_s,
@@ -271,11 +273,11 @@ def _pause_s(episode: Episode, name: str) -> float:
     return max((a.pause_s for a in episode.done if a.application in (name, None)), default=0.0)
 
 
-def _nodes_saved(timeline: Timeline) -> float | None:
-    if not timeline.chosen:
-        return None
-    pool = len(timeline.started.cluster.workers)
-    return 100.0 * (1.0 - sum(timeline.chosen) / (len(timeline.chosen) * pool))
+def _nodes_saved(timeline: Timeline, policy: str) -> float | None:
+    """By what was chosen; where Spark itself decides nobody else chooses anything, so by what was running."""
+    chosen = fmean(timeline.chosen) if timeline.chosen else None
+    used = _mean_workers(timeline.windows) if policy == SPARK_DYNAMIC_ALLOCATION else chosen
+    return None if used is None else 100.0 * (1.0 - used / len(timeline.started.cluster.workers))
 
 
 def _worker_seconds(windows: Sequence[Window]) -> float:

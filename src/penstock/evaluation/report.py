@@ -9,7 +9,7 @@ from penstock.evaluation.figures import UNKNOWN, clock, counted, percent, plain,
 from penstock.evaluation.measures import Measures, measured
 from penstock.evaluation.page import cell, folded, page, table
 from penstock.evaluation.plots import overlay_plot, run_plot
-from penstock.evaluation.scoreboard import COLUMNS, RULE, Row, Scoreboard
+from penstock.evaluation.scoreboard import COLUMNS, RULE, Row, Scoreboard, short_names
 from penstock.evaluation.timeline import Episode, Timeline
 from penstock.evaluation.verdict import verdict
 
@@ -33,10 +33,11 @@ def write_report(runs: Mapping[str, Sequence[Entry]], path: Path, title: str | N
 
 def _body(heading: str, scoreboard: Scoreboard, timelines: Mapping[str, Timeline]) -> Iterable[str]:
     yield f'<header><p class="eyebrow">Penstock report</p><h1>{escape(heading)}</h1>{_facts(scoreboard)}</header>'
-    yield f'<p class="verdict">{escape(verdict(scoreboard))}</p>'
+    yield f'<p class="verdict">{escape(verdict(scoreboard.in_short()))}</p>'
     if len(scoreboard.rows) > 1:
         yield _scoreboard(scoreboard)
-        seen = {name: timeline for name, timeline in timelines.items() if timeline.windows}
+        short = short_names(timelines)
+        seen = {short[name]: timeline for name, timeline in timelines.items() if timeline.windows}
         if len(seen) > 1:
             yield f"<h2>Side by side</h2><figure>{overlay_plot(seen)}</figure>"
     for row in scoreboard.rows:

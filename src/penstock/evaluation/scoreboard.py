@@ -1,7 +1,7 @@
 """Several runs side by side, the best one first."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import UsageError
@@ -85,6 +85,11 @@ class Scoreboard:
             raise UsageError("There is no run to put on a scoreboard; give at least one.")
         return cls(tuple(Row(i + 1, name, runs[name]) for i, name in enumerate(rank(runs))))
 
+    def in_short(self) -> "Scoreboard":
+        """The same with names that say no more than they must."""
+        short = short_names(row.name for row in self.rows)
+        return Scoreboard(tuple(replace(row, name=short[row.name]) for row in self.rows))
+
     def best(self, column: Column) -> frozenset[str]:
         """Names of the runs that are best in a column, as far as its writing tells; none where all look equal."""
         known = [row for row in self.rows if column.value(row.measures) is not None]
@@ -149,6 +154,17 @@ class Scoreboard:
         if row.name in self.best(column):
             return Text(f"{column.text(row.measures)}*", style="bold green")
         return Text(f"{column.text(row.measures)} ")
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Every name with only those of its parameters that tell it apart from others of the same policy."""
+    parts = {name: (head, rest.split(",")) for name in names for head, _, rest in [name.partition(":")]}
+    short = {}
+    for name, (head, own) in parts.items():
+        others = [set(rest) for other, rest in parts.values() if other == head]
+        telling = [part for part in own if part not in set.intersection(*others)]
+        short[name] = ":".join([head, *([",".join(telling)] if telling else [])])
+    return short if len(set(short.values())) == len(short) else {name: name for name in short}
 
 
 def _name(row: Row) -> str:

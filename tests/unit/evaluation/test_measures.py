@@ -114,6 +114,12 @@ def test_counts_that_nobody_knows_are_unknown(started: Make, seen: Make, app: Ma
     assert measures.slo_violation_s == 0.0
 
 
+def test_where_spark_decides_nodes_saved_counts_what_was_running(started: Make, config: Make, seen: Make) -> None:
+    begun = started(initial=config(workers=1), run={"policy": "spark-dynamic-allocation"})
+    entries = [begun, seen(10.0, workers=3), Decided(10.0, Keep("Spark decides"), None), Ended(10.0, "")]
+    assert measure(entries).nodes_saved == pytest.approx(25.0)
+
+
 def test_nodes_saved_counts_what_was_chosen_at_each_decision(started: Make, config: Make) -> None:
     entries = [
         started(initial=config(workers=4)),

@@ -11,6 +11,7 @@ from rich.console import Console
 from penstock.control import Entry
 from penstock.errors import UsageError
 from penstock.evaluation import COLUMNS, Measures, Scoreboard, measure, rank, spreads, verdict
+from penstock.evaluation.scoreboard import short_names
 
 
 @pytest.fixture
@@ -143,3 +144,16 @@ def test_the_verdict_warns_of_losses_and_cut_off_runs(run: Callable[..., Measure
     assert "a lost 1 event." in text
     assert "a counted 3 events twice." in text
     assert "The run of b was cut off" in text
+
+
+def test_names_say_no_more_than_they_must() -> None:
+    reactive, proactive = "elysium:window_s=10,lead_s=5", "elysium:window_s=10,lead_s=5,mode=proactive"
+    assert short_names([reactive, proactive, "joint:window_s=10", "static"]) == {
+        reactive: "elysium",
+        proactive: "elysium:mode=proactive",
+        "joint:window_s=10": "joint",
+        "static": "static",
+    }
+    assert short_names(["a:x=1", "a:x=2"]) == {"a:x=1": "a:x=1", "a:x=2": "a:x=2"}
+    twins = ["a:x=1,y=2", "a:y=2,x=1"]
+    assert short_names(twins) == {name: name for name in twins}
