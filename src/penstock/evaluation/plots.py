@@ -1,5 +1,6 @@
 """The pictures of a report, as SVG text to be put into a page. Colours of text and grid follow the page's theme."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -53,13 +54,17 @@ def run_plot(name: str, timeline: Timeline) -> str:
         return svg(figure)
 
 
+_KEYS = 3
+"""Names of runs side by side in the key of an overlay."""
+
+
 def overlay_plot(timelines: Mapping[str, Timeline]) -> str:
     """Several runs over one another: load, workers, backlog and latency, one colour for each run."""
     end_s = max(timeline.end_s for timeline in timelines.values())
     target_s = min(timeline.started.objectives.latency_target_s for timeline in timelines.values())
     scale, unit = time_scale(end_s)
     with styled(f"overlay {list(timelines)}"):
-        figure, axes = stack([0.8, 1.1, 1.1, 1.4])
+        figure, (key, *axes) = stack([0.22 * math.ceil(len(timelines) / _KEYS), 0.8, 1.1, 1.1, 1.4])
         _overlaid_load(axes[0], timelines, scale)
         for i, ((name, timeline), (colour, dash)) in enumerate(zip(timelines.items(), _styles(), strict=False)):
             shown = {"color": colour, "linestyle": dash, "label": name, "linewidth": 1.4}
@@ -68,7 +73,9 @@ def overlay_plot(timelines: Mapping[str, Timeline]) -> str:
             line(axes[1], series.workers(timeline).raised(beside), scale, drawstyle="steps-pre", **shown)
             line(axes[2], _summed(timeline, series.backlog), scale, **shown)
             line(axes[3], _worst_p95(timeline), scale, **shown)
-        head(axes[1], "Workers in use")
+        key.axis("off")
+        key.legend(*axes[1].get_legend_handles_labels(), loc="center left", borderaxespad=0.0, ncol=_KEYS)
+        head(axes[1], "Workers in use", legend=False)
         head(axes[2], "Backlog (events)", legend=False)
         head(axes[3], f"95th percentile of latency (s), target {target_s:g} s dashed", legend=False)
         _target(axes[3], target_s)
