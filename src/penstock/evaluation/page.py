@@ -14,7 +14,7 @@ body { margin: 0; background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", Arial, sans-serif; }
 main { max-width: 1080px; margin: 0 auto; padding: 2.2rem 1.4rem 4rem; }
 h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 .4rem; letter-spacing: -.01em; }
-h1, h2, .verdict { overflow-wrap: anywhere; }
+h1, h2, .facts, .verdict { overflow-wrap: anywhere; }
 h2 { font-size: 1.25rem; margin: 2.8rem 0 .8rem; padding-top: 1.4rem; border-top: 1px solid var(--line); }
 .eyebrow { color: var(--accent); font-weight: 600; font-size: .8rem; letter-spacing: .06em; text-transform: uppercase;
   margin: 0 0 .3rem; }

@@ -48,7 +48,7 @@ def _body(heading: str, scoreboard: Scoreboard, timelines: Mapping[str, Timeline
 def _title(scoreboard: Scoreboard) -> str:
     applications = _distinct(row.measures.application for row in scoreboard.rows)
     if len(scoreboard.rows) == 1:
-        return f"{applications} under {scoreboard.rows[0].name}"
+        return f"{applications} under {scoreboard.in_short().rows[0].name}"
     return f"{applications}: {counted(len(scoreboard.rows), 'run')} compared"
 
 
@@ -65,6 +65,7 @@ def _facts(scoreboard: Scoreboard) -> str:
         _distinct(_place(run) for run in runs),
         f"pool of {_distinct(counted(run.pool, 'worker') for run in runs)}",
         f"latency target {_distinct(seconds(run.latency_target_s) for run in runs)}",
+        *([f"policy {scoreboard.rows[0].name}"] if len(runs) == 1 else []),
     ]
     return f'<p class="facts">{escape(" · ".join(facts))}</p>'
 
