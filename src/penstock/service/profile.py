@@ -102,7 +102,10 @@ class ProfileResult:
             for (up, down), ratio in self.profile.selectivity.ratios.items()
         ]
         for name, learned in self.profile.usage.operators.items():
-            found.append(("usage", name, learned.chosen, f"{self.operator_errors.get(name, learned.error):.1%}"))
+            error = f"cross-validated {learned.error:.1%}"
+            if name in self.operator_errors:
+                error += f", second run {self.operator_errors[name]:.1%}"
+            found.append(("usage", name, learned.chosen, error))
         overhead = self.profile.overhead
         found.append(("overhead", "workers", overhead.function.kind, f"{overhead.error:.1%}"))
         if self.forecast is None:
@@ -118,6 +121,7 @@ class ProfileResult:
             "application": self.profile.usage.application,
             "selectivity": {f"{u} -> {d}": r.mean for (u, d), r in self.profile.selectivity.ratios.items()},
             "usage_errors": dict(self.operator_errors),
+            "usage_validation_errors": {name: learned.error for name, learned in self.profile.usage.operators.items()},
             "usage_functions": {name: learned.chosen for name, learned in self.profile.usage.operators.items()},
             "overhead_error": self.profile.overhead.error,
             "forecast_errors": {} if self.forecast is None else dict(self.forecast.errors),

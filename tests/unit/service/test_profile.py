@@ -35,9 +35,11 @@ def test_what_was_learned_is_kept_and_shown(tmp_path: Path) -> None:
     assert page.count("<svg") == 2
     assert "stop-word-filter" in page
     errors = {(what, of): error for what, of, _, error in result.rows()}
-    assert errors["usage", "counter"].endswith("%")
+    assert re.fullmatch(r"cross-validated \d\.\d%, second run \d\.\d%", errors["usage", "counter"])
     body = json.loads(json.dumps(result.as_json()))
     assert body["selectivity"]["splitter -> stop-word-filter"] == pytest.approx(17.86, rel=0.02)
+    assert body["usage_validation_errors"].keys() == body["usage_errors"].keys()
+    assert max(body["usage_validation_errors"].values()) < 0.03
     assert len(body["saved"]) == 4
 
 
