@@ -49,7 +49,8 @@ def profile(
         show.print_json(result.as_json())
     else:
         title = f"{application} under {load}, judged by a run under {check_load}"
-        show.print_table(("what", "of", "learned", "error"), result.rows(), title, right=(3,))
+        headings = ("what", "of", "learned", "error", "2nd run")
+        show.print_table(headings, result.rows(), title, right=(3, 4))
     show.say(f"Models: {result.library}\nReport: {result.report}")
 
 

@@ -95,24 +95,22 @@ class ProfileResult:
     saved: tuple[Path, ...]
     report: Path
 
-    def rows(self) -> list[tuple[str, str, str, str]]:
-        """(what, of what, learned, error) of everything that was learned, for a table."""
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """(what, of what, learned, error, error in the second run) of everything that was learned, for a table."""
         found = [
-            ("selectivity", f"{up} -> {down}", f"{ratio.mean:.3g} ± {ratio.deviation:.2g}", "")
+            ("selectivity", f"{up} -> {down}", f"{ratio.mean:.3g} ± {ratio.deviation:.2g}", "", "")
             for (up, down), ratio in self.profile.selectivity.ratios.items()
         ]
         for name, learned in self.profile.usage.operators.items():
-            error = f"cross-validated {learned.error:.1%}"
-            if name in self.operator_errors:
-                error += f", second run {self.operator_errors[name]:.1%}"
-            found.append(("usage", name, learned.chosen, error))
+            again = f"{self.operator_errors[name]:.1%}" if name in self.operator_errors else ""
+            found.append(("usage", name, learned.chosen, f"{learned.error:.1%}", again))
         overhead = self.profile.overhead
-        found.append(("overhead", "workers", overhead.function.kind, f"{overhead.error:.1%}"))
+        found.append(("overhead", "workers", overhead.function.kind, f"{overhead.error:.1%}", ""))
         if self.forecast is None:
-            return [*found, ("forecast", "input load", "no pattern, or too short a run", "")]
+            return [*found, ("forecast", "input load", "no pattern was found", "", "")]
         for method, error in self.forecast.errors.items():
             used = " (used)" if method == self.forecast.forecaster.kind else ""
-            found.append(("forecast", "input load", method + used, f"{error:.1%}"))
+            found.append(("forecast", "input load", method + used, f"{error:.1%}", ""))
         return found
 
     def as_json(self) -> dict[str, Any]:
