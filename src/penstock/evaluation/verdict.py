@@ -5,6 +5,10 @@ from penstock.evaluation.measures import Measures
 from penstock.evaluation.scoreboard import Row, Scoreboard
 
 
+_SAME = 0.005
+"""Worker-seconds that differ by less than this share are the same."""
+
+
 def verdict(scoreboard: Scoreboard) -> str:
     """Which policy did best and why, or, for a single run, how it did."""
     if len(scoreboard.rows) == 1:
@@ -14,7 +18,8 @@ def verdict(scoreboard: Scoreboard) -> str:
     if others:
         completed = [row for row in scoreboard.rows if row.measures.complete] or [first]
         cheapest = min(completed, key=lambda row: row.measures.worker_seconds)
-        if cheapest.measures.worker_seconds < min(first.measures.worker_seconds, second.measures.worker_seconds):
+        least = min(first.measures.worker_seconds, second.measures.worker_seconds)
+        if cheapest.measures.worker_seconds < (1.0 - _SAME) * least:
             sentences.append(_cheapest(cheapest, first))
         last = others[-1]
         if last is not cheapest and _later_or_dearer(last.measures, first.measures):
@@ -71,7 +76,7 @@ def _compared(first: Row, second: Row) -> str:
 
 def _cost(row: Row, other: Row) -> str:
     mine, theirs = row.measures.worker_seconds, other.measures.worker_seconds
-    if theirs <= 0 or abs(mine - theirs) <= 0.005 * theirs:
+    if theirs <= 0 or abs(mine - theirs) <= _SAME * theirs:
         return f", on the same worker-seconds ({plain(mine)})"
     return f", with {_relative(mine, theirs)} ({plain(mine)} against {plain(theirs)})"
 

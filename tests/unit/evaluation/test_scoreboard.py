@@ -157,3 +157,9 @@ def test_names_say_no_more_than_they_must() -> None:
     assert short_names(["a:x=1", "a:x=2"]) == {"a:x=1": "a:x=1", "a:x=2": "a:x=2"}
     twins = ["a:x=1,y=2", "a:y=2,x=1"]
     assert short_names(twins) == {name: name for name in twins}
+
+
+def test_who_is_hardly_cheaper_is_not_called_the_cheapest(run: Callable[..., Measures]) -> None:
+    runs = {"first": run(0.0, 1000.0), "second": run(0.0, 1100.0), "late": run(60.0, 999.0)}
+    assert "Cheapest" not in verdict(Scoreboard.of(runs))
+    assert "Cheapest was late" in verdict(Scoreboard.of({**runs, "late": run(60.0, 900.0)}))
