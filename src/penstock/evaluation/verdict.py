@@ -4,7 +4,6 @@ from penstock.evaluation.figures import counted, percent, plain, seconds
 from penstock.evaluation.measures import Measures
 from penstock.evaluation.scoreboard import Row, Scoreboard
 
-
 _SAME = 0.005
 """Worker-seconds that differ by less than this share are the same."""
 
