@@ -59,9 +59,9 @@ class Need:
     def is_past(self, loads_per_s: Mapping[str, float]) -> bool:
         """Whether the loads that called for it have all become other ones, and lower."""
         before = self.loads_per_s
-        return before.keys() == loads_per_s.keys() != set() and all(
-            load < (1 - ANOTHER_LOAD) * before[name] for name, load in loads_per_s.items()
-        )
+        if not before or before.keys() != loads_per_s.keys():
+            return False
+        return all(load < (1 - ANOTHER_LOAD) * before[name] for name, load in loads_per_s.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,14 +52,13 @@ class Elysium:
     configuration can carry is assessed at once, not only at the end of the period. A load that has jumped by more than
     the share `tolerance` counts in full. One that has been rising evenly for a while is taken to rise on for `lead_s`,
     which should be as long as workers take to come, and of one that has been falling evenly only what arrives now
-    counts (0: no regard for either). As long as a fused application is not yet
-    warm, which makes its costs look high, nothing changes unless it is late. A backlog, and what will arrive while the
-    change pauses the application, must be worked off within `drain_s` (0: no regard for it). An operator whose
-    instances are between `core_min` and `core_max` keeps them, unless it keeps no state and giving some up saves a
-    worker. Workers are given up only if that is right even for a load that is higher by `tolerance`. And where changes
-    have been seen to pause an application, there should be few of them: idle instances, which cost nothing, are given
-    up only together with something that does, and whenever something changes, instances are sized for a load that is
-    higher by the share `spare`.
+    counts (0: no regard for either). As long as a fused application is not yet warm, which makes its costs look high,
+    nothing changes unless it is late. A backlog, and what will arrive while the change pauses the application, must be
+    worked off within `drain_s` (0: no regard for it). An operator whose instances are between `core_min` and `core_max`
+    keeps them, unless it keeps no state and giving some up saves a worker. Workers are given up only if that is right
+    even for a load that is higher by `tolerance`. And where changes have been seen to pause an application, there
+    should be few of them: idle instances, which cost nothing, are given up only together with something that does, and
+    whenever something changes, instances are sized for a load that is higher by the share `spare`.
     """
 
     mode: Literal["reactive", "proactive"] = "reactive"
