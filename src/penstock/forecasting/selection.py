@@ -39,11 +39,15 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Forecaster]] = {
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """The best forecaster, learned from the whole series, the held-out error of every method that was tried, and the
-    length of the series' steps."""
+    length of the series' steps.
+
+    `recent` are the last loads of the series, as many as the forecaster needs, where a run goes on from there.
+    """
 
     forecaster: Forecaster
     errors: Mapping[str, float]
     step_s: float
+    recent: tuple[float, ...] = ()
 
     @property
     def error(self) -> float:

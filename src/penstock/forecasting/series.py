@@ -53,6 +53,11 @@ class LoadHistory:
     seconds: float = 0.0
     most: int = field(default=2880)
 
+    @classmethod
+    def before(cls, step_s: float, values: tuple[float, ...]) -> "LoadHistory":
+        """The loads of the last steps before time 0."""
+        return cls(step_s, -len(values), values)
+
     @property
     def series(self) -> LoadSeries:
         """All complete steps."""

@@ -119,8 +119,7 @@ class Elysium:
         if later_s is not None and not self._assessment(view, memory, sources, now).overloaded():
             return later, memory
         if self.mode == "proactive":
-            sources, ahead, tracks = self._ahead(view, memory, sources)
-            notes |= ahead
+            sources, notes, tracks = self._ahead(view, memory, now, (sources, notes))
             memory = replace(memory, tracks=tracks)
         assessment = self._assessment(view, memory, sources, now)
         if not assessment.knows_usage:
@@ -187,28 +186,30 @@ class Elysium:
         }
 
     def _ahead(
-        self, view: View, memory: ElysiumMemory, sources: Loads
-    ) -> tuple[dict[str, dict[str, float | None]], dict[str, str], dict[str, ErrorTrack]]:
-        """The loads raised to what is forecast, what there is to say about that, and the forecasts to be kept."""
-        raised: dict[str, dict[str, float | None]] = {}
-        notes: dict[str, str] = {}
+        self, view: View, memory: ElysiumMemory, now: Loads, guessed: tuple[Loads, dict[str, str]]
+    ) -> tuple[Loads, dict[str, str], dict[str, ErrorTrack]]:
+        """The loads raised to what is forecast, what there is to say about that, and the forecasts to be kept.
+
+        Where nothing reliable is forecast it is what was guessed from how the load rises.
+        """
+        raised, notes = dict(guessed[0]), dict(guessed[1])
         tracks = dict(memory.tracks)
-        for name, rates in sources.items():
+        for name, rates in now.items():
             history = memory.histories[name]
             steps = math.ceil((view.now_s + self.horizon_s) / self.step_s - history.end - 1e-9)
             expected = self._forecast(name, history.series, max(1, steps))
-            raised[name] = dict(rates)
+            said = f"{notes[name]}; " if name in notes else ""
             if expected is None:
-                notes[name] = "reactive, as no pattern of the load is known yet"
+                notes[name] = f"{said}reactive, as no pattern of the load is known yet"
                 continue
             error = tracks[name].error
             tracks[name] = tracks[name].with_predictions(history.end, expected)
             highest = Estimator.predict_input_load(expected)
             if error is not None and error > self.max_error:
-                notes[name] = f"reactive, as the forecast was off by {error:.0%} lately"
-            elif highest is not None and highest > total_per_s(rates):
+                notes[name] = f"{said}reactive, as the forecast was off by {error:.0%} lately"
+            elif highest is not None:
                 notes[name] = f"{highest:.0f} events/s are forecast within {self.horizon_s:g} s"
-                raised[name] = scaled_to(rates, highest)
+                raised[name] = scaled_to(rates, max(highest, total_per_s(rates)))
         return raised, notes, tracks
 
     def _forecast(self, application: str, series: LoadSeries, steps: int) -> tuple[float, ...] | None:

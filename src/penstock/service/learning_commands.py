@@ -27,24 +27,47 @@ def profile(
     master: Annotated[str | None, typer.Option(help="Spark master of a live run, if not a private one.")] = None,
     trigger: Trigger = 0.5,
     step: Annotated[float, typer.Option(help="Seconds of one step in which the load is forecast.")] = 60.0,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            help="What the load has been so far, such as 'trace:FILE.csv': forecasts are learned from it instead of "
+            "from the run, and runs with these models go on where it ends."
+        ),
+    ] = None,
+    history_steps: Annotated[
+        int | None, typer.Option(min=1, help="Steps of the history (default: all of a trace, 200 of another load).")
+    ] = None,
     out: Out = Path("runs"),
     as_json: Json = False,
 ) -> None:
     """Learn what an application costs from a run under a varying load, and keep it for 'elysium' (see --models)."""
     from penstock.service import show
-    from penstock.service.profile import ProfileRequest, live_source, simulated_source
+    from penstock.service.profile import ProfileRequest, history_of, live_source, simulated_source
     from penstock.service.profile import profile as learn
     from penstock.service.runs import open_folder
 
     lasts_s = (300.0 if live else 1800.0) if duration is None else duration
     how = execution or ("fused" if live else "pipelined")
-    request = ProfileRequest(application, load, lasts_s, seed, how, check_load, live, trigger_s=trigger, step_s=step)
+    request = ProfileRequest(
+        application,
+        load,
+        lasts_s,
+        seed,
+        how,
+        check_load,
+        live,
+        trigger_s=trigger,
+        step_s=step,
+        history=history,
+        history_steps=history_steps,
+    )
+    past = history_of(request)
     os.environ.setdefault("MPLCONFIGDIR", str(open_folder(out) / ".cache"))
     if live:
-        result = learn(request, live_source(request, out, workers, master), out)
+        result = learn(request, live_source(request, out, workers, master), out, past)
     else:
         with show.working(f"Profiling {application} under {load} for {lasts_s:g} s, simulated"):
-            result = learn(request, simulated_source(request), out)
+            result = learn(request, simulated_source(request), out, past)
     if as_json:
         show.print_json(result.as_json())
     else:

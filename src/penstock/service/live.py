@@ -103,7 +103,7 @@ def run_live(request: RunRequest, place: LivePlace, watcher: Watcher) -> None:
     if len({pipeline.name for pipeline in pipelines}) < len(pipelines):
         raise UsageError(f"'{request.application}' names an application twice; name each once.")
     for pipeline, load in zip(pipelines, request.loads, strict=True):
-        _curve(pipeline, load, request.duration_s)
+        load_curve(pipeline, load, request.duration_s)
     # Models that do not fit are refused before anything starts.
     request.make_policy({pipeline.name: pipeline.topology(request.execution) for pipeline in pipelines})
     kept = _kept(request, place.folder, watcher.say)
@@ -170,7 +170,7 @@ def _counted(entries: Sequence[Entry]) -> dict[str, tuple[float, float]]:
     return counted
 
 
-def _curve(pipeline: Pipeline, load: str, duration_s: float) -> Curve:
+def load_curve(pipeline: Pipeline, load: str, duration_s: float) -> Curve:
     """The load, within the range in which the application is interesting where the user gave none."""
     known = SPARK_APPLICATIONS.get(pipeline.name)
     low_per_s, high_per_s = (known.low_per_s, known.high_per_s) if known else _RANGE_PER_S
@@ -305,7 +305,7 @@ class _LiveRun:
     def _loads(self, pipeline: Pipeline, epoch_s: float) -> dict[str, SourceLoad]:
         """The timetable of every generated source; several sources share the load evenly."""
         position = self._pipelines.index(pipeline)
-        curve = _curve(pipeline, self._request.loads[position], self._request.duration_s)
+        curve = load_curve(pipeline, self._request.loads[position], self._request.duration_s)
         sources = [source.name for source in pipeline.graph().sources if isinstance(source.load, str)]
         schedule = Schedule(curve, 1.0 / max(1, len(sources)))
         return {name: SourceLoad(schedule, epoch_s, self._request.duration_s) for name in sources}

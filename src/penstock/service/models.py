@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import UnknownName, UsageError
-from penstock.forecasting import Chosen, Forecaster, forecaster_from_json
+from penstock.forecasting import Chosen, LoadHistory, forecaster_from_json
 from penstock.model import Observation, Topology
 from penstock.policies import (
     AutraScale,
@@ -37,17 +37,23 @@ def save_models(
     forecast: Chosen | None,
     observations: Sequence[Observation],
 ) -> tuple[Path, ...]:
-    """Keep what was learned, each part in a file of its own, in place of what has the same name, and say where."""
+    """Keep what was learned, each part in a file of its own, in place of what has the same name, and say where.
+
+    Without a forecast, one that was learned earlier is forgotten.
+    """
     created = datetime.now(UTC)
     data = DataRange(observations[0].at_s - observations[0].window_s, observations[-1].at_s)
     payloads: dict[str, dict[str, Any]] = {part.kind: part.to_json() for part in profile.parts}
-    if forecast is not None:
+    application = profile.usage.application
+    if forecast is None:
+        library.remove(application, FORECAST, name)
+    else:
         payloads[FORECAST] = {
             "forecaster": forecast.forecaster.to_json(),
             "errors": dict(forecast.errors),
             "step_s": forecast.step_s,
+            "recent": list(forecast.recent),
         }
-    application = profile.usage.application
     return tuple(
         library.save(SavedModel(ModelInfo(application, kind, name, created, 1, data), payload))
         for kind, payload in payloads.items()
@@ -66,7 +72,7 @@ def load_profile(library: ModelLibrary, topology: Topology, name: str) -> Applic
     return profile
 
 
-def load_forecaster(library: ModelLibrary, application: str, name: str, step_s: float = 60.0) -> Forecaster | None:
+def load_forecast(library: ModelLibrary, application: str, name: str, step_s: float = 60.0) -> Chosen | None:
     """The forecaster of an application's load in steps of `step_s`; None when none was learned.
 
     Raises `UsageError` when it was learned in other steps.
@@ -75,15 +81,18 @@ def load_forecaster(library: ModelLibrary, application: str, name: str, step_s: 
         payload = library.load(application, FORECAST, name).payload
     except UnknownName:
         return None
-    if "forecaster" not in payload:
-        raise UsageError(f"The saved forecaster of '{application}' is broken; profile the application again.")
-    learned_s = payload.get("step_s", 60.0)
+    try:
+        forecaster, learned_s = forecaster_from_json(payload["forecaster"]), float(payload["step_s"])
+        errors = {method: float(error) for method, error in payload["errors"].items()}
+        recent = tuple(float(load) for load in payload["recent"])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise UsageError(f"The saved forecaster of '{application}' is broken; profile the application again.") from None
     if learned_s != step_s:
         raise UsageError(
             f"The load of '{application}' was learned in steps of {learned_s:g} s and cannot be forecast in steps of "
             f"{step_s:g} s; give 'elysium' step_s={learned_s:g}, or profile the application with --step {step_s:g}."
         )
-    return forecaster_from_json(payload["forecaster"])
+    return Chosen(forecaster, errors, learned_s, recent)
 
 
 def load_rate_models(library: ModelLibrary, topology: Topology, name: str) -> tuple[RateModel, ...]:
@@ -122,5 +131,8 @@ def with_saved_models(made: Policy[Any], folder: Path, topologies: Mapping[str, 
     profiles = {app: load_profile(library, topology, name) for app, topology in topologies.items()}
     if made.mode == "reactive":
         return made.with_models(profiles)
-    found = {app: load_forecaster(library, app, name, made.step_s) for app in topologies}
-    return made.with_models(profiles, {app: one for app, one in found.items() if one is not None})
+    found = {app: load_forecast(library, app, name, made.step_s) for app in topologies}
+    known = {app: one for app, one in found.items() if one is not None}
+    forecasters = {app: one.forecaster for app, one in known.items()}
+    histories = {app: LoadHistory.before(one.step_s, one.recent) for app, one in known.items() if one.recent}
+    return made.with_models(profiles, forecasters, histories)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,12 +17,14 @@ from penstock.service.requests import RunRequest
 from penstock.service.runs import METRICS, kept_entries
 from penstock.service.simulated import simulate
 from penstock.stores import MemoryJournal, MemoryMetricStore, ModelLibrary, SqliteMetricStore, average
+from penstock.workloads import Curve, Schedule, Trace
 
 MODELS = "models"
 """The folder of the model library below the output folder."""
 
 
 _WARM_S, _MINUTE_S, _LEAST_LIVE_S = 60.0, 60.0, 180.0
+_HISTORY_STEPS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,8 @@ class ProfileRequest:
     """A profiling phase: which application, under which load, for how long (ELYSIUM: 30 minutes suffice).
 
     The models are judged by a second run under `check_load`, with another seed. The load is forecast in steps of
-    `step_s`.
+    `step_s`, by what the run shows of it or, where it is given, by a `history` of `history_steps` steps (as long as it
+    is, if it is a trace, else 200), which runs with these models continue.
     """
 
     application: str
@@ -69,12 +73,16 @@ class ProfileRequest:
     period_s: float = 10.0
     trigger_s: float = 0.5
     step_s: float = 60.0
+    history: str | None = None
+    history_steps: int | None = None
 
     def __post_init__(self) -> None:
         if not self.step_s >= self.period_s:
             raise UsageError(f"A step of the forecast lasts at least {self.period_s:g} s, not {self.step_s:g} s.")
         if "+" in self.application:
             raise UsageError("Applications are profiled one at a time; name one.")
+        if self.history_steps is not None and self.history_steps < 1:
+            raise UsageError(f"A history needs at least 1 step, not {self.history_steps}.")
         for load in (self.load, self.check_load):
             _run(self, load, self.seed)
         if self.live and self.duration_s < _LEAST_LIVE_S:
@@ -130,11 +138,14 @@ class ProfileResult:
         }
 
 
-def profile(request: ProfileRequest, watch: Source, out: Path) -> ProfileResult:
+def profile(request: ProfileRequest, watch: Source, out: Path, history: LoadSeries | None = None) -> ProfileResult:
     """Run the profiling phase, keep what was learned in the library below `out`, and write a page beside it."""
     seen = watch(request.load, request.seed)
     learned = ApplicationProfile.train(seen.topology, seen.cluster, seen.samples(), request.seed)
-    forecast = _forecast(seen.observations, seen.topology.name, request.step_s)
+    if history is None:
+        forecast = _forecast(LoadSeries.of(seen.observations, seen.topology.name, request.step_s))
+    else:
+        forecast = _continued(history)
     check = watch(request.check_load, request.seed + 1).samples()
     errors = {fit.operator: fit.error for fit in operator_fits(seen.topology, learned, check)}
     page = out / f"profile-{seen.topology.name}.html"
@@ -175,6 +186,31 @@ def live_source(request: ProfileRequest, out: Path, workers: int, master: str | 
     return watch
 
 
+def history_of(request: ProfileRequest) -> LoadSeries | None:
+    """What the load has been until now, where the request tells."""
+    if request.history is None:
+        return None
+    steps = request.history_steps or _HISTORY_STEPS
+    curve = _history_curve(request, request.history, steps * request.step_s)
+    if request.history_steps is None and isinstance(curve, Trace):
+        steps = max(1, int(curve.length_s / request.step_s))
+    schedule = Schedule(curve)
+    until = [schedule.events_until(request.step_s * number) for number in range(steps + 1)]
+    loads = tuple((after - before) / request.step_s for before, after in pairwise(until))
+    return LoadSeries(-request.step_s * steps, request.step_s, loads)
+
+
+def _history_curve(request: ProfileRequest, load: str, lasts_s: float) -> Curve:
+    if request.live:
+        from penstock.service.live import load_curve
+        from penstock.spark.applications import spark_pipeline
+
+        return load_curve(spark_pipeline(request.application), load, lasts_s)
+    run = replace(_run(request, load, request.seed), duration_s=lasts_s)
+    (simulated,) = run.applications()
+    return run.curve(simulated)
+
+
 def _run(request: ProfileRequest, load: str, seed: int) -> RunRequest:
     """The over-provisioned application under a load, with nobody in charge."""
     settings = LoopSettings(observe_every_s=request.period_s, decide_every_s=request.duration_s)
@@ -191,10 +227,16 @@ def _run(request: ProfileRequest, load: str, seed: int) -> RunRequest:
     )
 
 
-def _forecast(observations: tuple[Observation, ...], application: str, step_s: float) -> Chosen | None:
+def _continued(series: LoadSeries) -> Chosen | None:
+    """The best forecaster, with what it needs to go on where the series ends."""
+    chosen = _forecast(series)
+    return None if chosen is None else replace(chosen, recent=series.values[-chosen.forecaster.lags :])
+
+
+def _forecast(series: LoadSeries) -> Chosen | None:
     """The best forecaster; None when the load is too short, or nothing says more than its last value does."""
     try:
-        chosen = best(LoadSeries.of(observations, application, step_s))
+        chosen = best(series)
     except UsageError:
         return None
     naive = isinstance(chosen.forecaster, SeasonalNaive) and chosen.forecaster.period == 1

@@ -73,6 +73,10 @@ class ModelLibrary:
             raise UsageError(f"The model cannot be saved as {path}: {error.strerror}.") from None
         return path
 
+    def remove(self, application: str, kind: str, name: str) -> None:
+        """Forget a model; nothing happens if there is none of that name."""
+        self._path(application, kind, name).unlink(missing_ok=True)
+
     def load(self, application: str, kind: str, name: str, format_version: int = 1) -> SavedModel:
         """The model of that name.
 

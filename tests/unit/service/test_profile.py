@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from penstock.errors import UnknownName, UsageError
+from penstock.forecasting import predict
 from penstock.model import largest
 from penstock.policies import ProfiledElysium, policy
-from penstock.service.models import FORECAST, load_forecaster, load_profile, model_name, with_saved_models
-from penstock.service.profile import ProfileRequest, Watched, profile, simulated_source
+from penstock.service.models import FORECAST, load_forecast, load_profile, model_name, with_saved_models
+from penstock.service.profile import ProfileRequest, Watched, history_of, profile, simulated_source
 from penstock.stores import ModelLibrary
 from penstock.testing import steady_observation
 from penstock.workloads import application
@@ -30,7 +31,7 @@ def test_what_was_learned_is_kept_and_shown(tmp_path: Path) -> None:
     topology = application("top-words").topology
     library = ModelLibrary(tmp_path / "models")
     assert load_profile(library, topology, NAME) == result.profile
-    assert load_forecaster(library, "top-words", NAME) == result.forecast.forecaster
+    assert load_forecast(library, "top-words", NAME) == result.forecast
     page = result.report.read_text(encoding="utf-8")
     assert page.count("<svg") == 2
     assert "stop-word-filter" in page
@@ -61,11 +62,62 @@ def test_a_load_is_forecast_in_the_steps_in_which_it_was_learned(tmp_path: Path)
         ProfileRequest("top-words", step_s=5.0)
 
 
+def test_forecasts_are_learned_from_a_history_and_go_on_where_it_ends(tmp_path: Path) -> None:
+    request = ProfileRequest("top-words", duration_s=120.0, step_s=10.0, history="sine:low=10,high=90,period=120")
+    result = profile(request, simulated_source(request), tmp_path, history_of(request))
+    assert result.forecast is not None
+    assert result.forecast.error < 0.02
+    topologies = {"top-words": application("top-words").topology}
+    made = with_saved_models(policy("elysium:mode=proactive,step_s=10"), result.library, topologies, NAME)
+    assert isinstance(made, ProfiledElysium)
+    known = made.histories["top-words"].series
+    # The history is 2,000 s long, 16 waves and two thirds of one.
+    assert (known.end_s, known.values[-1]) == (0.0, pytest.approx(78.0, abs=1.0))
+    expected = predict(made.forecasters["top-words"], known)
+    assert expected is not None
+    assert expected[:2] == pytest.approx((60.0, 40.0), abs=2.0)
+
+
+def test_what_is_no_longer_known_is_forgotten(tmp_path: Path) -> None:
+    request = ProfileRequest("top-words", duration_s=60.0, history="sine:period=1200")
+    profile(request, simulated_source(request), tmp_path, history_of(request))
+    library = ModelLibrary(tmp_path / "models")
+    assert load_forecast(library, "top-words", NAME) is not None
+    profile(request, simulated_source(request), tmp_path, None)
+    assert load_forecast(library, "top-words", NAME) is None
+
+
+def test_a_trace_is_a_history_from_its_beginning_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "load.csv"
+    rows = "".join(f"2026-01-01T{minute // 60:02}:{minute % 60:02}:00,{minute}\n" for minute in range(90))
+    path.write_text(f"timestamp,value\n{rows}")
+    request = ProfileRequest("top-words", duration_s=60.0, history=f"trace:{path},compress=1,peak=89")
+    history = history_of(request)
+    assert history is not None
+    assert (history.start_s, history.end_s) == (-5400.0, 0.0)
+    assert history.values == pytest.approx(range(90))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--history", "sinus"], "no load 'sinus'"),
+        (["--history", "trace:nowhere.csv"], "nowhere.csv"),
+        (["--history", "sine", "--history-steps", "0"], "--history-steps"),
+    ],
+)
+def test_a_history_that_is_none_is_refused(penstock: Penstock, tmp_path: Path, arguments: list[str], said: str) -> None:
+    done = penstock("profile", "top-words", "--duration", "60", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_load_without_a_pattern_teaches_no_forecast(tmp_path: Path) -> None:
     request = ProfileRequest("sentiment", "constant", 120.0, check_load="step", execution="fused")
     result = profile(request, simulated_source(request), tmp_path)
     assert result.forecast is None
-    assert load_forecaster(ModelLibrary(tmp_path / "models"), "sentiment", model_name(False, "fused")) is None
+    assert load_forecast(ModelLibrary(tmp_path / "models"), "sentiment", model_name(False, "fused")) is None
     assert result.rows()[-1][:2] == ("forecast", "input load")
     assert result.as_json()["forecast"] is None
 
