@@ -207,9 +207,12 @@ class Elysium:
             highest = Estimator.predict_input_load(expected)
             if error is not None and error > self.max_error:
                 notes[name] = f"{said}reactive, as the forecast was off by {error:.0%} lately"
-            elif highest is not None:
+            elif highest is not None and highest > total_per_s(rates):
                 notes[name] = f"{highest:.0f} events/s are forecast within {self.horizon_s:g} s"
-                raised[name] = scaled_to(rates, max(highest, total_per_s(rates)))
+                raised[name] = scaled_to(rates, highest)
+            else:
+                notes.pop(name, None)
+                raised[name] = rates
         return raised, notes, tracks
 
     def _forecast(self, application: str, series: LoadSeries, steps: int) -> tuple[float, ...] | None:

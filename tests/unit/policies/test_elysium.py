@@ -354,6 +354,18 @@ class TestProactive:
         assert early.view.now_s < 300.0
         assert target(early.decision).parallelism["pipeline"]["s1"] >= 5
 
+    @pytest.mark.parametrize(("top", "expected"), [(100.0, 2), (280.0, 5)])
+    def test_who_knows_where_a_load_goes_does_not_guess_it_from_how_it_rises(self, top: float, expected: int) -> None:
+        """At the pace of its rise the load would double; an operator handles 100 per instance."""
+        views = [seen(load, configured(1, 1, 1, workers=1)) for load in (40.0, 60.0, 80.0, 100.0)]
+        rising = tuple(replace(v.observations[-1], at_s=10.0 * (i + 1)) for i, v in enumerate(views))
+        view = replace(views[-1], observations=rising, now_s=40.0)
+        day = (40.0, 60.0, 80.0, 100.0, top, top)
+        made = Elysium("proactive", lead_s=300.0, window_s=10.0, step_s=10.0, horizon_s=10.0, drain_s=0.0)
+        knowing = made.with_models({}, {"pipeline": SeasonalNaive(6, 2)}, {"pipeline": LoadHistory.before(10.0, day)})
+        assert target(decide(made, view)).parallelism["pipeline"]["s1"] == 4
+        assert target(decide(knowing, view)).parallelism["pipeline"]["s1"] == expected
+
     def test_a_reactive_one_keeps_no_history(self) -> None:
         assert self.drive(Elysium(), 3)[-1].after.histories == {}
 
