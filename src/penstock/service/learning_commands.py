@@ -37,12 +37,16 @@ def profile(
     history_steps: Annotated[
         int | None, typer.Option(min=1, help="Steps of the history (default: all of a trace, 200 of another load).")
     ] = None,
+    load_only: Annotated[
+        bool, typer.Option("--load-only", help="Learn the load from its history and nothing else; nothing is run.")
+    ] = False,
     out: Out = Path("runs"),
     as_json: Json = False,
 ) -> None:
     """Learn what an application costs from a run under a varying load, and keep it for 'elysium' (see --models)."""
+    from penstock.errors import UsageError
     from penstock.service import show
-    from penstock.service.profile import ProfileRequest, history_of, live_source, simulated_source
+    from penstock.service.profile import ProfileRequest, history_of, live_source, profile_load, simulated_source
     from penstock.service.profile import profile as learn
     from penstock.service.runs import open_folder
 
@@ -62,8 +66,12 @@ def profile(
         history_steps=history_steps,
     )
     past = history_of(request)
+    if load_only and past is None:
+        raise UsageError("There is nothing to learn the load from; give --history, or leave out --load-only.")
     os.environ.setdefault("MPLCONFIGDIR", str(open_folder(out) / ".cache"))
-    if live:
+    if load_only and past is not None:
+        result = profile_load(request, past, out)
+    elif live:
         result = learn(request, live_source(request, out, workers, master), out, past)
     else:
         with show.working(f"Profiling {application} under {load} for {lasts_s:g} s, simulated"):
@@ -71,10 +79,13 @@ def profile(
     if as_json:
         show.print_json(result.as_json())
     else:
-        title = f"{application} under {load}, judged by a run under {check_load}"
+        judged = f"{application} under {load}, judged by a run under {check_load}"
+        title = f"the load of {application}" if load_only else judged
         headings = ("what", "of", "learned", "error", "2nd run")
         show.print_table(headings, result.rows(), title, right=(3, 4))
-    show.say(f"Models: {result.library}\nReport: {result.report}")
+    show.say(f"Models: {result.library}")
+    if result.report is not None:
+        show.say(f"Report: {result.report}")
 
 
 def tune(

@@ -30,34 +30,30 @@ def model_name(live: bool, execution: str) -> str:
     return f"{'live' if live else 'simulated'}-{execution}"
 
 
-def save_models(
-    library: ModelLibrary,
-    name: str,
-    profile: ApplicationProfile,
-    forecast: Chosen | None,
-    observations: Sequence[Observation],
+def save_profile(
+    library: ModelLibrary, name: str, profile: ApplicationProfile, observations: Sequence[Observation]
 ) -> tuple[Path, ...]:
-    """Keep what was learned, each part in a file of its own, in place of what has the same name, and say where.
-
-    Without a forecast, one that was learned earlier is forgotten.
-    """
-    created = datetime.now(UTC)
+    """Keep what was learned of costs, each part in a file of its own, in place of what has the same name."""
+    created, application = datetime.now(UTC), profile.usage.application
     data = DataRange(observations[0].at_s - observations[0].window_s, observations[-1].at_s)
-    payloads: dict[str, dict[str, Any]] = {part.kind: part.to_json() for part in profile.parts}
-    application = profile.usage.application
+    return tuple(
+        library.save(SavedModel(ModelInfo(application, part.kind, name, created, 1, data), part.to_json()))
+        for part in profile.parts
+    )
+
+
+def save_forecast(library: ModelLibrary, name: str, application: str, forecast: Chosen | None) -> tuple[Path, ...]:
+    """Keep a forecaster of an application's load in place of the one with the same name; None forgets that."""
     if forecast is None:
         library.remove(application, FORECAST, name)
-    else:
-        payloads[FORECAST] = {
-            "forecaster": forecast.forecaster.to_json(),
-            "errors": dict(forecast.errors),
-            "step_s": forecast.step_s,
-            "recent": list(forecast.recent),
-        }
-    return tuple(
-        library.save(SavedModel(ModelInfo(application, kind, name, created, 1, data), payload))
-        for kind, payload in payloads.items()
-    )
+        return ()
+    payload = {
+        "forecaster": forecast.forecaster.to_json(),
+        "errors": dict(forecast.errors),
+        "step_s": forecast.step_s,
+        "recent": list(forecast.recent),
+    }
+    return (library.save(SavedModel(ModelInfo(application, FORECAST, name, datetime.now(UTC)), payload)),)
 
 
 def load_profile(library: ModelLibrary, topology: Topology, name: str) -> ApplicationProfile:
@@ -118,8 +114,9 @@ def keep_learned(folder: Path, memory: object, topologies: Mapping[str, Topology
 def with_saved_models(made: Policy[Any], folder: Path, topologies: Mapping[str, Topology], name: str) -> Policy[Any]:
     """The policy with what was learned before about every application.
 
-    ELYSIUM needs what `penstock profile` has learned. AuTraScale takes what it has learned itself in earlier runs, if
-    anything. Raises `UsageError` for another policy, and when models are missing or do not fit.
+    ELYSIUM needs what `penstock profile` has learned; where that is nothing but a forecaster, costs are learned on
+    line. AuTraScale takes what it has learned itself in earlier runs, if anything. Raises `UsageError` for another
+    policy, and when models are missing or do not fit.
     """
     library = ModelLibrary(folder)
     if isinstance(made, AutraScale):
@@ -128,7 +125,11 @@ def with_saved_models(made: Policy[Any], folder: Path, topologies: Mapping[str, 
         raise UsageError("Only the policies 'elysium' and 'autrascale' use saved models; leave out --models.")
     if not folder.is_dir():
         raise UsageError(f"There is no folder '{folder}'; make one with 'penstock profile', or leave out --models.")
-    profiles = {app: load_profile(library, topology, name) for app, topology in topologies.items()}
+    profiles = {
+        app: load_profile(library, topology, name)
+        for app, topology in topologies.items()
+        if not _knows_load_alone(library.kinds(app, name))
+    }
     if made.mode == "reactive":
         return made.with_models(profiles)
     found = {app: load_forecast(library, app, name, made.step_s) for app in topologies}
@@ -136,3 +137,7 @@ def with_saved_models(made: Policy[Any], folder: Path, topologies: Mapping[str, 
     forecasters = {app: one.forecaster for app, one in known.items()}
     histories = {app: LoadHistory.before(one.step_s, one.recent) for app, one in known.items() if one.recent}
     return made.with_models(profiles, forecasters, histories)
+
+
+def _knows_load_alone(kinds: set[str]) -> bool:
+    return FORECAST in kinds and kinds.isdisjoint(_PARTS)

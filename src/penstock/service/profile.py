@@ -12,9 +12,9 @@ from penstock.evaluation.profile_plots import operator_fits, write_profile_repor
 from penstock.forecasting import Chosen, LoadSeries, SeasonalNaive, best
 from penstock.model import Cluster, Observation, Topology
 from penstock.profiling import ApplicationProfile
-from penstock.service.models import model_name, save_models
+from penstock.service.models import model_name, save_forecast, save_profile
 from penstock.service.requests import RunRequest
-from penstock.service.runs import METRICS, kept_entries
+from penstock.service.runs import METRICS, kept_entries, was_stopped
 from penstock.service.simulated import simulate
 from penstock.stores import MemoryJournal, MemoryMetricStore, ModelLibrary, SqliteMetricStore, average
 from penstock.workloads import Curve, Schedule, Trace
@@ -96,24 +96,17 @@ class ProfileRequest:
 class ProfileResult:
     """What was learned, how far off it is in a run it was not learned from, and where it is kept."""
 
-    profile: ApplicationProfile
+    application: str
+    profile: ApplicationProfile | None
     forecast: Chosen | None
     operator_errors: Mapping[str, float]
     library: Path
     saved: tuple[Path, ...]
-    report: Path
+    report: Path | None
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """(what, of what, learned, error, error in the second run) of everything that was learned, for a table."""
-        found = [
-            ("selectivity", f"{up} -> {down}", f"{ratio.mean:.3g} ± {ratio.deviation:.2g}", "", "")
-            for (up, down), ratio in self.profile.selectivity.ratios.items()
-        ]
-        for name, learned in self.profile.usage.operators.items():
-            again = f"{self.operator_errors[name]:.1%}" if name in self.operator_errors else ""
-            found.append(("usage", name, learned.chosen, f"{learned.error:.1%}", again))
-        overhead = self.profile.overhead
-        found.append(("overhead", "workers", overhead.function.kind, f"{overhead.error:.1%}", ""))
+        found = [] if self.profile is None else self._costs(self.profile)
         if self.forecast is None:
             return [*found, ("forecast", "input load", "no pattern was found", "", "")]
         for method, error in self.forecast.errors.items():
@@ -121,20 +114,33 @@ class ProfileResult:
             found.append(("forecast", "input load", method + used, f"{error:.1%}", ""))
         return found
 
+    def _costs(self, profile: ApplicationProfile) -> list[tuple[str, str, str, str, str]]:
+        found = [
+            ("selectivity", f"{up} -> {down}", f"{ratio.mean:.3g} ± {ratio.deviation:.2g}", "", "")
+            for (up, down), ratio in profile.selectivity.ratios.items()
+        ]
+        for name, learned in profile.usage.operators.items():
+            again = f"{self.operator_errors[name]:.1%}" if name in self.operator_errors else ""
+            found.append(("usage", name, learned.chosen, f"{learned.error:.1%}", again))
+        overhead = profile.overhead
+        return [*found, ("overhead", "workers", overhead.function.kind, f"{overhead.error:.1%}", "")]
+
     def as_json(self) -> dict[str, Any]:
         """Plain values with stable keys."""
+        ratios = self.profile.selectivity.ratios if self.profile else {}
+        usages = self.profile.usage.operators if self.profile else {}
         return {
-            "application": self.profile.usage.application,
-            "selectivity": {f"{u} -> {d}": r.mean for (u, d), r in self.profile.selectivity.ratios.items()},
+            "application": self.application,
+            "selectivity": {f"{u} -> {d}": r.mean for (u, d), r in ratios.items()},
             "usage_errors": dict(self.operator_errors),
-            "usage_validation_errors": {name: learned.error for name, learned in self.profile.usage.operators.items()},
-            "usage_functions": {name: learned.chosen for name, learned in self.profile.usage.operators.items()},
-            "overhead_error": self.profile.overhead.error,
+            "usage_validation_errors": {name: learned.error for name, learned in usages.items()},
+            "usage_functions": {name: learned.chosen for name, learned in usages.items()},
+            "overhead_error": self.profile.overhead.error if self.profile else None,
             "forecast_errors": {} if self.forecast is None else dict(self.forecast.errors),
             "forecast": None if self.forecast is None else self.forecast.forecaster.kind,
             "saved": [str(path) for path in self.saved],
             "models": str(self.library),
-            "report": str(self.report),
+            "report": None if self.report is None else str(self.report),
         }
 
 
@@ -142,17 +148,31 @@ def profile(request: ProfileRequest, watch: Source, out: Path, history: LoadSeri
     """Run the profiling phase, keep what was learned in the library below `out`, and write a page beside it."""
     seen = watch(request.load, request.seed)
     learned = ApplicationProfile.train(seen.topology, seen.cluster, seen.samples(), request.seed)
+    application = seen.topology.name
     if history is None:
-        forecast = _forecast(LoadSeries.of(seen.observations, seen.topology.name, request.step_s))
+        forecast = _forecast(LoadSeries.of(seen.observations, application, request.step_s))
     else:
         forecast = _continued(history)
     check = watch(request.check_load, request.seed + 1).samples()
     errors = {fit.operator: fit.error for fit in operator_fits(seen.topology, learned, check)}
-    page = out / f"profile-{seen.topology.name}.html"
+    page = out / f"profile-{application}.html"
     write_profile_report(seen.topology, seen.cluster, learned, check, page)
+    library, name = ModelLibrary(out / MODELS), model_name(request.live, request.execution)
+    saved = save_profile(library, name, learned, seen.observations)
+    saved += save_forecast(library, name, application, forecast)
+    return ProfileResult(application, learned, forecast, errors, out / MODELS, saved, page)
+
+
+def profile_load(request: ProfileRequest, history: LoadSeries, out: Path) -> ProfileResult:
+    """Learn and keep nothing but how the load goes on, without running the application."""
+    application, forecast = request.application, _continued(history)
+    if request.live:
+        from penstock.spark.applications import spark_pipeline
+
+        application = spark_pipeline(application).name
     name = model_name(request.live, request.execution)
-    saved = save_models(ModelLibrary(out / MODELS), name, learned, forecast, seen.observations)
-    return ProfileResult(learned, forecast, errors, out / MODELS, saved, page)
+    saved = save_forecast(ModelLibrary(out / MODELS), name, application, forecast)
+    return ProfileResult(application, None, forecast, {}, out / MODELS, saved, None)
 
 
 def simulated_source(request: ProfileRequest) -> Source:
@@ -178,7 +198,10 @@ def live_source(request: ProfileRequest, out: Path, workers: int, master: str | 
 
     def watch(load: str, seed: int) -> Watched:
         folder = run_in_view(replace(_run(request, load, seed), workers=workers), out, master)
-        started = began(kept_entries(folder))
+        entries = kept_entries(folder)
+        if was_stopped(entries):
+            raise KeyboardInterrupt  # What was broken off is not learned from, nor followed by a second run.
+        started = began(entries)
         (topology,) = started.topologies
         with SqliteMetricStore(folder / METRICS) as store:
             return Watched(topology, started.cluster, store.window(0.0, request.duration_s + 1.0), live=True)

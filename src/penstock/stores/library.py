@@ -103,6 +103,10 @@ class ModelLibrary:
             )
         return model
 
+    def kinds(self, application: str, name: str) -> set[str]:
+        """The kinds of models of that application and name that there are."""
+        return {info.kind for info in self.list(application) if info.name == name}
+
     def list(self, application: str | None = None, kind: str | None = None) -> tuple[ModelInfo, ...]:
         """What there is, all of it or that of one application or kind, in order of application, kind and name.
 

@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 
+from penstock.control import Ended
+from penstock.control.entries import STOPPED
 from penstock.errors import UnknownName, UsageError
 from penstock.forecasting import predict
 from penstock.model import largest
 from penstock.policies import ProfiledElysium, policy
 from penstock.service.models import FORECAST, load_forecast, load_profile, model_name, with_saved_models
-from penstock.service.profile import ProfileRequest, Watched, history_of, profile, simulated_source
-from penstock.stores import ModelLibrary
+from penstock.service.profile import ProfileRequest, Watched, history_of, live_source, profile, simulated_source
+from penstock.service.requests import RunRequest
+from penstock.service.runs import JOURNAL
+from penstock.stores import ModelLibrary, SqliteJournal
 from penstock.testing import steady_observation
 from penstock.workloads import application
 
@@ -104,6 +108,7 @@ def test_a_trace_is_a_history_from_its_beginning_to_its_end(tmp_path: Path) -> N
         (["--history", "sinus"], "no load 'sinus'"),
         (["--history", "trace:nowhere.csv"], "nowhere.csv"),
         (["--history", "sine", "--history-steps", "0"], "--history-steps"),
+        (["--load-only"], "There is nothing to learn the load from; give --history, "),
     ],
 )
 def test_a_history_that_is_none_is_refused(penstock: Penstock, tmp_path: Path, arguments: list[str], said: str) -> None:
@@ -111,6 +116,22 @@ def test_a_history_that_is_none_is_refused(penstock: Penstock, tmp_path: Path, a
     assert (done.code, done.out) == (2, "")
     assert said in done.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_load_alone_is_learned_without_a_run(penstock: Penstock, tmp_path: Path) -> None:
+    done = penstock("profile", "top-words", "--history", "sine:period=1200", "--load-only", "--json")
+    assert done.code == 0, done.err
+    body = json.loads(done.out)
+    assert (body["application"], body["usage_errors"], body["report"]) == ("top-words", {}, None)
+    assert [Path(path).parent.name for path in body["saved"]] == [FORECAST]
+    assert [path.name for path in (tmp_path / "runs").iterdir() if path.name[0] != "."] == ["models"]
+    topologies = {"top-words": application("top-words").topology}
+    made = with_saved_models(policy("elysium:mode=proactive"), tmp_path / "runs" / "models", topologies, NAME)
+    assert isinstance(made, ProfiledElysium)
+    assert (set(made.profiles), set(made.forecasters), set(made.histories)) == (set(), {"top-words"}, {"top-words"})
+    shown = penstock("profile", "top-words", "--history", "sine:period=1200", "--load-only")
+    assert "(used)" in shown.out
+    assert shown.err.splitlines() == ["Models: runs/models"]
 
 
 def test_a_load_without_a_pattern_teaches_no_forecast(tmp_path: Path) -> None:
@@ -150,6 +171,23 @@ def test_live_usage_is_learned_from_averages_over_a_minute_after_the_first() -> 
 def test_a_live_run_must_last_longer_than_its_warm_up() -> None:
     with pytest.raises(UsageError, match="at least 180 s to be learned from, not 120 s"):
         ProfileRequest("top-words", duration_s=120.0, live=True)
+
+
+def test_a_live_profile_that_is_broken_off_is_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = []
+
+    def broken_off(run: RunRequest, out: Path, master: str | None) -> Path:
+        asked.append(run.load)
+        with SqliteJournal(out / JOURNAL) as journal:
+            journal.append(Ended(3.0, STOPPED))
+        return out
+
+    monkeypatch.setattr("penstock.service.live_view.run_in_view", broken_off)
+    request = ProfileRequest("top-words", duration_s=180.0, live=True, execution="fused")
+    with pytest.raises(KeyboardInterrupt):
+        profile(request, live_source(request, tmp_path, 2, None), tmp_path)
+    assert asked == ["stair"]
+    assert [path.name for path in tmp_path.iterdir()] == [JOURNAL]
 
 
 def test_parameters_belong_to_applications_on_spark() -> None:
