@@ -160,11 +160,12 @@ class Assessment:
         Instances with state cannot be added without a pause and cost something in every batch, so it is seen first
         whether the others suffice. Where there are others, only what arrives now and could not be carried at all is
         worth the pause, not what makes them busier than wished, waits to be worked off, or is only expected; nor what
-        was just seen to be carried. As many with state are added as are needed, or as are worth it.
+        was just seen to be carried; and nothing is before all that was asked for is there and shows what it can do. As
+        many with state are added as are needed, or as are worth it.
         """
         raised = {name: max(need, current[name]) for name, need in needs.items()}
         best = {name: n for name, n in raised.items() if not topology.operator(name).stateful}
-        if best and self._keeps_up(topology.name):
+        if best and (self._keeps_up(topology.name) or self._awaits(topology)):
             return best
         kept = {name: current[name] for name in raised if name not in best}
         within = [(self._rates_now, DRAINING)] if best else list(zip(self._rates, limits, strict=True))
@@ -178,11 +179,22 @@ class Assessment:
         return best
 
     def _keeps_up(self, application: str) -> bool:
-        """Whether the application completed at least as much as arrived when it was last looked at."""
-        seen = self._view.latest.applications.get(application) if self._view.latest is not None else None
-        if seen is None or seen.input_per_s is None or seen.throughput_per_s is None:
+        """Whether the application completed at least as much as arrived when it was last seen to complete anything."""
+        for observation in reversed(self._view.observations):
+            seen = observation.applications.get(application)
+            if seen is not None and seen.throughput_per_s and seen.input_per_s is not None:
+                return seen.throughput_per_s >= seen.input_per_s
+        return False
+
+    def _awaits(self, topology: Topology) -> bool:
+        """Whether workers, or instances without state, that were asked for have not been seen yet."""
+        asked, seen = self._view.requested, self._view.observed
+        if seen is None or topology.name not in seen.parallelism:
             return False
-        return seen.throughput_per_s >= seen.input_per_s
+        there = seen.parallelism[topology.name]
+        return seen.workers < asked.workers or any(
+            there.get(o.name, 0) < asked.parallelism[topology.name][o.name] for o in topology.operators if not o.stateful
+        )
 
     def _excess(
         self, topology: Topology, instances: Mapping[str, int], within: Sequence[tuple[_Rates, float]]

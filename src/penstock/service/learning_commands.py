@@ -22,6 +22,10 @@ def profile(
     execution: Annotated[
         str | None, typer.Option(help="'fused' or 'pipelined' (default: pipelined, live fused).")
     ] = None,
+    initial: Annotated[
+        str,
+        typer.Option(help="'largest', or 'smallest' for one instance of each operator, if that can carry the load."),
+    ] = "largest",
     live: Annotated[bool, typer.Option("--live", help="On Spark, in real time, instead of simulated.")] = False,
     workers: Annotated[int, typer.Option(help="Executors of a live run.")] = 4,
     master: Annotated[str | None, typer.Option(help="Spark master of a live run, if not a private one.")] = None,
@@ -64,6 +68,7 @@ def profile(
         step_s=step,
         history=history,
         history_steps=history_steps,
+        initial=initial,
     )
     past = history_of(request)
     if load_only and past is None:

@@ -51,16 +51,17 @@ class Watched:
 
 
 Source: TypeAlias = Callable[[str, int], Watched]
-"""Runs the over-provisioned application under a load with a seed and gives what was observed of it."""
+"""Runs the application under a load with a seed and gives what was observed of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileRequest:
     """A profiling phase: which application, under which load, for how long (ELYSIUM: 30 minutes suffice).
 
-    The models are judged by a second run under `check_load`, with another seed. The load is forecast in steps of
-    `step_s`, by what the run shows of it or, where it is given, by a `history` of `history_steps` steps (as long as it
-    is, if it is a trace, else 200), which runs with these models continue.
+    It runs over-provisioned or, if `initial` is "smallest", with one instance of every operator, which must be able to
+    carry the load. The models are judged by a second run under `check_load`, with another seed. The load is forecast in
+    steps of `step_s`, by what the run shows of it or, where it is given, by a `history` of `history_steps` steps (as
+    long as it is, if it is a trace, else 200), which runs with these models continue.
     """
 
     application: str
@@ -75,6 +76,7 @@ class ProfileRequest:
     step_s: float = 60.0
     history: str | None = None
     history_steps: int | None = None
+    initial: str = "largest"
 
     def __post_init__(self) -> None:
         if not self.step_s >= self.period_s:
@@ -235,7 +237,7 @@ def _history_curve(request: ProfileRequest, load: str, lasts_s: float) -> Curve:
 
 
 def _run(request: ProfileRequest, load: str, seed: int) -> RunRequest:
-    """The over-provisioned application under a load, with nobody in charge."""
+    """The application as it begins under a load, with nobody in charge."""
     settings = LoopSettings(observe_every_s=request.period_s, decide_every_s=request.duration_s)
     return RunRequest(
         request.application,
@@ -245,6 +247,7 @@ def _run(request: ProfileRequest, load: str, seed: int) -> RunRequest:
         seed,
         request.execution,
         live=request.live,
+        initial=request.initial,
         settings=settings,
         trigger_s=request.trigger_s,
     )

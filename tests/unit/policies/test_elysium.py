@@ -146,6 +146,37 @@ class TestAlgorithm1:
         found = target(decision) if isinstance(decision, Reconfigure) else view.requested
         assert found.parallelism["pipeline"]["s2"] == with_state
 
+    def test_a_window_in_which_no_batch_ended_says_nothing_about_what_is_carried(self) -> None:
+        limited = ending_in_state(pipeline((400.0, 400.0, 200.0), max_parallelism=3, fused=True))
+        view = seen(200.0, configured(3, 3, 1, workers=3), limited)
+        *earlier, before, latest = view.observations
+        whole = replace(before.applications["pipeline"], throughput_per_s=200.0)
+        nothing = replace(latest.applications["pipeline"], throughput_per_s=0.0)
+        told = (replace(before, applications={"pipeline": whole}), replace(latest, applications={"pipeline": nothing}))
+        decision = decide(Elysium(), replace(view, observations=(*earlier, *told)))
+        found = target(decision) if isinstance(decision, Reconfigure) else view.requested
+        assert found.parallelism["pipeline"]["s2"] == 1
+
+    @pytest.mark.parametrize(
+        ("there", "with_state"), [((3, 3, 1, 3), 3), ((3, 2, 1, 3), 1), ((3, 3, 1, 2), 1), ((4, 4, 1, 4), 3)]
+    )
+    def test_no_instance_with_state_is_added_before_all_is_there_that_was_asked_for(
+        self, there: tuple[int, int, int, int], with_state: int
+    ) -> None:
+        limited = ending_in_state(pipeline((400.0, 400.0, 200.0), max_parallelism=3, fused=True))
+        view = seen(300.0, configured(3, 3, 1, workers=3), limited)
+        latest = view.observations[-1]
+        late = replace(latest.applications["pipeline"], throughput_per_s=150.0)
+        *instances, workers = there
+        view = replace(
+            view,
+            observations=(*view.observations[:-1], replace(latest, applications={"pipeline": late})),
+            observed=configured(*instances, workers=workers),
+        )
+        decision = decide(Elysium(), view)
+        found = target(decision) if isinstance(decision, Reconfigure) else view.requested
+        assert found.parallelism["pipeline"]["s2"] == with_state
+
     def test_no_instance_with_state_is_added_for_a_load_that_is_only_expected(self) -> None:
         limited = ending_in_state(pipeline((400.0, 400.0, 200.0), max_parallelism=3, fused=True))
         views = [seen(load, configured(1, 1, 1, workers=3), limited) for load in (70.0, 80.0, 90.0, 100.0)]
