@@ -86,8 +86,8 @@ def measure(at_work: Live, kind: str, repetitions: int) -> Measured:
 
 
 def settle(at_work: Live, batches: int) -> None:
-    """Wait for a few batches, so that every change meets a query at work."""
-    segment = at_work.running.segments["count"]
+    """Wait for a few batches of the last query, so that every change meets one at work."""
+    *_, segment = at_work.running.segments.values()
     begin = last_committed(segment.checkpoint) or 0
     wait_until(lambda: (last_committed(segment.checkpoint) or 0) >= begin + batches, PATIENCE_S, "A batch")
 

@@ -134,12 +134,14 @@ def test_every_level_on_a_live_application_loses_nothing(bench: Bench, eventuall
     assert eventually(lambda: bench.running.parallelism["check"] == 4)
     assert len(bench.executors()) == 3
     primed = bench.spark.sparkContext.statusTracker().getJobIdsForGroup
-    assert primed("penstock-priming")
+    before = len(primed("penstock-priming"))
+    assert before
 
     deep = bench.apply(workers=3, check=3, count=3)
     assert whats(deep) == {"check 4 -> 3, count 2 -> 3": Level.STATE}
     assert state_partitions(bench.checkpoint) == 3
     assert 0 <= deep[0].pause_s <= deep[0].duration_s
+    assert len(primed("penstock-priming")) > before, "one executor had never kept state"
 
     restart = bench.apply(workers=3, check=3, count=3, numbers=2)
     assert whats(restart) == {"numbers 1 -> 2": Level.RESTART}

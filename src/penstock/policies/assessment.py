@@ -193,7 +193,9 @@ class Assessment:
             return False
         there = seen.parallelism[topology.name]
         return seen.workers < asked.workers or any(
-            there.get(o.name, 0) < asked.parallelism[topology.name][o.name] for o in topology.operators if not o.stateful
+            there.get(o.name, 0) < asked.parallelism[topology.name][o.name]
+            for o in topology.operators
+            if not o.stateful
         )
 
     def _excess(

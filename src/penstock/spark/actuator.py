@@ -48,7 +48,7 @@ class ActuatorSettings:
 
     commit_timeout_s: float = 120.0
     executors_timeout_s: float = 30.0
-    priming_timeout_s: float = 10.0
+    priming_timeout_s: float = 30.0
     boundary_timeout_s: float = 5.0
 
 
@@ -86,6 +86,7 @@ class SparkActuator:
         self._executors = initial.workers
         self._doomed: set[str] = set()
         self._warm = {executor.name for executor in self._status.executors()}
+        self._keepers = set(self._warm)
         self._pauses: list[Pause] = []
         # Counts what was asked for, so that what comes late can tell whether it is still wanted.
         self._turn = 0
@@ -211,6 +212,21 @@ class SparkActuator:
         """What executors have to do, as far as it keeps no state."""
         return [frame for pipeline in self._pipelines.values() for frame in pipeline.stateless_frames(blank)]
 
+    def _prime_state(self, segment: RunningSegment, application: str) -> None:
+        """Have executors that may never have kept state do so once, before some of it is moved to them."""
+        present = self._present()
+        new = [executor for executor in present if executor.name not in self._keepers]
+
+        def work(blank: "Blank") -> "list[DataFrame]":
+            from penstock.spark.touch import touched_state
+
+            slots = sum(executor.cores for executor in present)
+            return [touched_state(self._spark, slots), self._pipelines[application].whole_frame(segment, blank)]
+
+        if new:
+            prime_executors(self._spark, new, work, self._settings.priming_timeout_s)
+            self._keepers.update(executor.name for executor in present)
+
     def _grow(self, planned: Sequence[Planned], turn: int, slots: int | None = None) -> None:
         """Give segments the instances that they were to have, as far as there are slots for them, if still wanted."""
         with self._turns:
@@ -263,6 +279,8 @@ class SparkActuator:
         """Stop, rewrite if need be, start, and wait for the first batch; return the pause."""
         # What can be done while the old query still runs does not count as a pause.
         segment.prepare(change.after)
+        if level is Level.STATE:
+            self._prime_state(segment, change.application)
         intent = self._intents.open(change.application, change.segment, level, change.before, change.after)
         query = segment.query
         stop_s = time.time()

@@ -70,7 +70,7 @@ class _Builder:
         if node.elastic:
             taken = [self._entered(node, frame) for frame in taken]
         result = node.function(*taken)
-        if not hasattr(result, "writeStream"):
+        if not hasattr(type(result), "writeStream"):
             raise InvalidModel(
                 f"The function of operator '{node.name}' returned {type(result).__name__}; it must return a DataFrame."
             )

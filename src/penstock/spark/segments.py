@@ -334,6 +334,11 @@ class RunningPipeline:
             for frame in stateless_frames(self.graph, segment.plan, inputs)
         ]
 
+    def whole_frame(self, segment: RunningSegment, blank: "Callable[[StructType], DataFrame]") -> "DataFrame":
+        """What a segment makes of blank inputs; for those who want to run it for nothing."""
+        inputs = {name: blank(self._schemas[name]) for name in segment.plan.inputs}
+        return build_frame(self.graph, segment.plan, segment.parallelism, inputs)
+
     def writer(self, segment: RunningSegment, frame: "DataFrame") -> "DataStreamWriter":
         """The query of a segment, ready to be given a trigger and started."""
         plan = segment.plan

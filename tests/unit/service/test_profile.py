@@ -36,6 +36,7 @@ def test_what_was_learned_is_kept_and_shown(tmp_path: Path) -> None:
     library = ModelLibrary(tmp_path / "models")
     assert load_profile(library, topology, NAME) == result.profile
     assert load_forecast(library, "top-words", NAME) == result.forecast
+    assert result.report is not None
     page = result.report.read_text(encoding="utf-8")
     assert page.count("<svg") == 2
     assert "stop-word-filter" in page
@@ -153,6 +154,7 @@ def test_observations_may_come_from_anywhere(tmp_path: Path) -> None:
 
     result = profile(request, recorded, tmp_path)
     assert asked == [("stair", 0), ("sine", 1)]
+    assert result.profile is not None
     assert set(result.profile.usage.operators) == set(application("top-words").topology.names)
 
 
