@@ -46,8 +46,8 @@ EXECUTORS = 4
 _TARGET_S = 5.0
 _LEAD_S = 5.0
 """How long the first event is after the queries have started."""
-_WARM_UP_S = 5.0
-"""How many seconds of a slow load are used to warm up."""
+_WARM_UP_EVENTS = (50, 500)
+"""The least and the most events that are used to warm up; between them it is what comes in a second at the peak."""
 BATCH_S = 5.0
 """A batch holds at most what falls due in so many seconds when the load is highest: a backlog in one batch would keep
 everything from being changed for as long as it takes."""
@@ -229,17 +229,20 @@ class _LiveRun:
         if self._rewound is not None:
             return
         folder = self._folder / "warm-up"
-        schedule = Schedule(Constant(100.0))
         slots = self.start.workers * self._cluster.slots_per_executor
+        least, most = _WARM_UP_EVENTS
         for pipeline in self._pipelines:
             if watcher.interrupted.is_set():
                 break
             if pipeline.name in SPARK_APPLICATIONS and not any(map(is_shared, pipeline.graph().sinks)):
                 watcher.say(f"Warming up {pipeline.name} ...")
-                sources = [source.name for source in pipeline.graph().sources]
-                past = SourceLoad(schedule, time.time() - 60.0, _WARM_UP_S)
+                past = {
+                    name: SourceLoad(Schedule(Constant(max(least, min(most, due)))), time.time() - 60.0, 1.0)
+                    for name, load in self._loads(pipeline, time.time()).items()
+                    for due in [load.most_due(1.0, self._request.duration_s)]
+                }
                 spread = {o.name: o.clip(slots) for o in self._topologies[pipeline.name].operators}
-                running = self._running(spark, pipeline, dict.fromkeys(sources, past), folder, spread)
+                running = self._running(spark, pipeline, past, folder, spread)
                 running.rehearse(watcher.interrupted.is_set)
         shutil.rmtree(folder, ignore_errors=True)
 
