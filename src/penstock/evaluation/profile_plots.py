@@ -1,5 +1,6 @@
 """Pictures of what was learned: estimate against measurement (ELYSIUM's Figures 7 and 8)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -19,13 +20,23 @@ _LEAST = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorFit:
-    """One operator over a run it was not learned from: its instances' total usage in slots, real and estimated."""
+class UsageFit:
+    """The slots that an operator keeps busy, or a segment whose operators take turns, real and estimated."""
 
-    operator: str
+    of: str
     measured: Series
     estimated: Series
-    error: float
+
+    @classmethod
+    def over(cls, of: str, points: Sequence[tuple[float, float, float]]) -> "UsageFit":
+        """From (time, real, estimated)."""
+        at_s = tuple(one_s for one_s, _, _ in points)
+        return cls(of, Series(at_s, tuple(real for _, real, _ in points)), Series(at_s, tuple(e for _, _, e in points)))
+
+    @property
+    def error(self) -> float:
+        """The mean percentage error."""
+        return percentage_error(self.estimated.known(), self.measured.known(), _LEAST)
 
     @property
     def peak(self) -> float:
@@ -33,30 +44,45 @@ class OperatorFit:
         return max(self.measured.known(), default=0.0)
 
 
-def operator_fits(
+def usage_fits(
     topology: Topology, profile: ApplicationProfile, observations: Sequence[Observation]
-) -> tuple[OperatorFit, ...]:
-    """How well the usage of every operator is estimated from its input rate alone, the busiest operators first."""
+) -> tuple[UsageFit, ...]:
+    """How well usage is estimated by what every operator takes in, the busiest first.
+
+    Of operators it is what they do themselves, of segments in which several take turns what they do together.
+    """
     fits = []
     for segment in topology.all_segments:
-        for name in segment:
-            learned = profile.usage.operators.get(name)
-            if learned is None:
-                continue
-            at_s, real, guess = [], [], []
-            for observation in observations:
-                for rate, usage, _ in usage_samples(topology.name, segment, name, [observation]):
-                    instances = observation.applications[topology.name].operators[name].instances
-                    at_s.append(observation.at_s)
-                    real.append(usage * instances)
-                    guess.append(learned.usage(rate) * instances)
-            error = percentage_error(guess, real, _LEAST)
-            fits.append(OperatorFit(name, Series(tuple(at_s), tuple(real)), Series(tuple(at_s), tuple(guess)), error))
+        points: dict[str, list[tuple[float, float, float]]] = {name: [] for name in segment}
+        together = []
+        for observation in observations:
+            now = {name: _point(topology.name, segment, name, profile, observation) for name in segment}
+            known = {name: (observation.at_s, *point) for name, point in now.items() if point is not None}
+            for name, point in known.items():
+                points[name].append(point)
+            if len(known) == len(segment):
+                _, real, estimated = zip(*known.values(), strict=True)
+                together.append((observation.at_s, math.fsum(real), math.fsum(estimated)))
+        fits += [UsageFit.over(name, found) for name, found in points.items() if name in profile.usage.operators]
+        if len(segment) > 1:
+            fits.append(UsageFit.over(f"{segment[0]} to {segment[-1]}", together))
     return tuple(sorted(fits, key=lambda fit: -fit.peak))
 
 
-def usage_plot(fits: Sequence[OperatorFit]) -> str:
-    """Real and estimated usage of the busiest operators over time, as SVG."""
+def _point(
+    application: str, segment: Sequence[str], name: str, profile: ApplicationProfile, observation: Observation
+) -> tuple[float, float] | None:
+    """The slots that an operator kept busy itself, real and estimated; None where that is not known."""
+    learned = profile.usage.operators.get(name)
+    for rate, usage, share in usage_samples(application, segment, name, [observation]) if learned else ():
+        if learned is not None and share is not None:
+            instances = observation.applications[application].operators[name].instances
+            return usage * share * instances, learned.own_usage(rate) * instances
+    return None
+
+
+def usage_plot(fits: Sequence[UsageFit]) -> str:
+    """Real and estimated usage of the busiest over time, as SVG."""
     shown = [fit for fit in fits if fit.measured.at_s][:_SHOWN]
     end_s = max((fit.measured.at_s[-1] for fit in shown), default=1.0)
     with styled("usage"):
@@ -65,7 +91,7 @@ def usage_plot(fits: Sequence[OperatorFit]) -> str:
         for panel, fit in zip(axes, shown, strict=False):
             line(panel, fit.measured, scale, color=BLUE, label="measured")
             line(panel, fit.estimated, scale, color=ORANGE, linestyle="--", label="estimated")
-            head(panel, f"{fit.operator}: slots in use", legend=fit is shown[0])
+            head(panel, f"{fit.of}: slots in use", legend=fit is shown[0])
             from_zero(panel)
         time_axis(axes, (0.0, end_s * scale), unit)
         return svg(figure)
@@ -94,7 +120,7 @@ def write_profile_report(
     path: Path,
 ) -> Path:
     """Write a page with what was learned, judged by `observations` of another run, and return its path."""
-    fits = operator_fits(topology, profile, observations)
+    fits = usage_fits(topology, profile, observations)
     body = [
         f'<header><p class="eyebrow">Penstock profile</p><h1>{escape(topology.name)}</h1></header>',
         "<h2>Usage of operators</h2>",
@@ -110,12 +136,13 @@ def write_profile_report(
     return path
 
 
-def _operators(fits: Sequence[OperatorFit], profile: ApplicationProfile) -> str:
+def _operators(fits: Sequence[UsageFit], profile: ApplicationProfile) -> str:
     rows = []
     for fit in fits:
-        learned = profile.usage.operators[fit.operator]
-        texts = (learned.chosen, f"{learned.error:.1%}", f"{fit.error:.1%}")
-        rows.append(f"<tr>{cell(fit.operator, 'name')}{''.join(cell(text, 'number') for text in texts)}</tr>")
+        learned = profile.usage.operators.get(fit.of)
+        function, held_out = (learned.chosen, f"{learned.error:.1%}") if learned else ("sum", "")
+        texts = (function, held_out, f"{fit.error:.1%}")
+        rows.append(f"<tr>{cell(fit.of, 'name')}{''.join(cell(text, 'number') for text in texts)}</tr>")
     headings = [("operator", ""), ("function", "number"), ("held-out error", "number"), ("error in this run", "number")]
     return table(headings, rows)
 

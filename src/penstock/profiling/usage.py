@@ -14,7 +14,7 @@ from penstock.analysis import segment_busy_s, weighted_mean
 from penstock.errors import UsageError
 from penstock.model import ApplicationObservation, Observation, OperatorObservation, Topology
 from penstock.profiling.base import check_operators, enough, field_of, seen
-from penstock.profiling.functions import Floats, Function, choose, function_from_json
+from penstock.profiling.functions import Fitted, Floats, Function, choose, function_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class OperatorUsage:
     """One operator: its instance's usage as a function of that instance's input rate.
 
     `own` is the same for what the instance does itself, where that is not simply its `share` of it: an instance with
-    state costs something in every batch, however little it handles.
+    state costs something in every batch, however little it handles. The errors are those of what it does itself.
     """
 
     function: Function
@@ -67,7 +67,7 @@ class UsageProfile:
     def train(cls, topology: Topology, observations: Sequence[Observation], seed: int = 0) -> "UsageProfile":
         """Learn a function for every operator, each the best on held-out samples; `seed` deals the samples.
 
-        The error is the mean over operators, each weighted by its usage, so that idle ones do not count.
+        The error is the mean over operators, each weighted by what it does itself, so that idle ones do not count.
         """
         learned: dict[str, OperatorUsage] = {}
         weights: dict[str, float] = {}
@@ -78,15 +78,18 @@ class UsageProfile:
                     continue
                 fitted = choose([x for x, _, _ in samples], [y for _, y, _ in samples], seed=seed)
                 share = weighted_mean((own, busy) for _, busy, own in samples)
+                share = 1.0 if share is None else share
+                own = None if len(segment) == 1 else _own(samples, seed)
+                judged = own or fitted
                 learned[name] = OperatorUsage(
                     fitted.function,
-                    1.0 if share is None else share,
-                    None if len(segment) == 1 else _own_function(samples, seed),
-                    fitted.error,
-                    fitted.errors,
+                    share,
+                    None if own is None else own.function,
+                    judged.error,
+                    judged.errors,
                     len(samples),
                 )
-                weights[name] = sum(busy for _, busy, _ in samples)
+                weights[name] = share * sum(busy for _, busy, _ in samples)
         enough("usage", topology.name, list(learned), 1)
         error = weighted_mean((operator.error, weights[name]) for name, operator in learned.items())
         return cls(topology.name, learned, error or 0.0)
@@ -146,10 +149,10 @@ def usage_samples(
     return samples
 
 
-def _own_function(samples: Sequence[tuple[float, float, float | None]], seed: int) -> Function | None:
+def _own(samples: Sequence[tuple[float, float, float | None]], seed: int) -> Fitted | None:
     """What an instance does itself, by its rate; None where too few samples tell its part."""
     known = [(x, busy * own) for x, busy, own in samples if own is not None]
-    return choose([x for x, _ in known], [y for _, y in known], seed=seed).function if len(known) > 1 else None
+    return choose([x for x, _ in known], [y for _, y in known], seed=seed) if len(known) > 1 else None
 
 
 def handled_per_s(operator: OperatorObservation) -> float | None:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from penstock.control import LoopSettings, Observed, began
 from penstock.errors import UsageError
-from penstock.evaluation.profile_plots import operator_fits, write_profile_report
+from penstock.evaluation.profile_plots import usage_fits, write_profile_report
 from penstock.forecasting import Chosen, LoadSeries, SeasonalNaive, best
 from penstock.model import Cluster, Observation, Topology
 from penstock.profiling import ApplicationProfile
@@ -101,7 +101,7 @@ class ProfileResult:
     application: str
     profile: ApplicationProfile | None
     forecast: Chosen | None
-    operator_errors: Mapping[str, float]
+    usage_errors: Mapping[str, float]
     library: Path
     saved: tuple[Path, ...]
     report: Path | None
@@ -122,8 +122,10 @@ class ProfileResult:
             for (up, down), ratio in profile.selectivity.ratios.items()
         ]
         for name, learned in profile.usage.operators.items():
-            again = f"{self.operator_errors[name]:.1%}" if name in self.operator_errors else ""
+            again = f"{self.usage_errors[name]:.1%}" if name in self.usage_errors else ""
             found.append(("usage", name, learned.chosen, f"{learned.error:.1%}", again))
+        segments = {name: error for name, error in self.usage_errors.items() if name not in profile.usage.operators}
+        found += [("usage", name, "sum", "", f"{error:.1%}") for name, error in segments.items()]
         overhead = profile.overhead
         return [*found, ("overhead", "workers", overhead.function.kind, f"{overhead.error:.1%}", "")]
 
@@ -134,7 +136,7 @@ class ProfileResult:
         return {
             "application": self.application,
             "selectivity": {f"{u} -> {d}": r.mean for (u, d), r in ratios.items()},
-            "usage_errors": dict(self.operator_errors),
+            "usage_errors": dict(self.usage_errors),
             "usage_validation_errors": {name: learned.error for name, learned in usages.items()},
             "usage_functions": {name: learned.chosen for name, learned in usages.items()},
             "overhead_error": self.profile.overhead.error if self.profile else None,
@@ -156,7 +158,7 @@ def profile(request: ProfileRequest, watch: Source, out: Path, history: LoadSeri
     else:
         forecast = _continued(history)
     check = watch(request.check_load, request.seed + 1).samples()
-    errors = {fit.operator: fit.error for fit in operator_fits(seen.topology, learned, check)}
+    errors = {fit.of: fit.error for fit in usage_fits(seen.topology, learned, check)}
     page = out / f"profile-{application}.html"
     write_profile_report(seen.topology, seen.cluster, learned, check, page)
     library, name = ModelLibrary(out / MODELS), model_name(request.live, request.execution)

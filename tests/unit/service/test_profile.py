@@ -30,7 +30,7 @@ NAME = model_name(False, "pipelined")
 def test_what_was_learned_is_kept_and_shown(tmp_path: Path) -> None:
     request = ProfileRequest("top-words", "sine:period=300", 1800.0)
     result = profile(request, simulated_source(request), tmp_path)
-    assert max(result.operator_errors.values()) < 0.03
+    assert max(result.usage_errors.values()) < 0.03
     assert result.forecast is not None
     topology = application("top-words").topology
     library = ModelLibrary(tmp_path / "models")
@@ -47,6 +47,19 @@ def test_what_was_learned_is_kept_and_shown(tmp_path: Path) -> None:
     assert body["usage_validation_errors"].keys() == body["usage_errors"].keys()
     assert max(body["usage_validation_errors"].values()) < 0.03
     assert len(body["saved"]) == 4
+
+
+def test_operators_that_take_turns_are_judged_alone_and_together(tmp_path: Path) -> None:
+    request = ProfileRequest("top-words", "sine:period=300", 600.0, execution="fused")
+    result = profile(request, simulated_source(request), tmp_path)
+    assert max(result.usage_errors.values()) < 0.03
+    operators = set(application("top-words").topology.order)
+    (together,) = result.usage_errors.keys() - operators
+    assert together.endswith(" to total-ranker")
+    rows = {of: (learned, error) for what, of, learned, error, _ in result.rows() if what == "usage"}
+    assert rows[together] == ("sum", "")
+    assert result.report is not None
+    assert together in result.report.read_text(encoding="utf-8")
 
 
 def test_a_load_is_forecast_in_the_steps_in_which_it_was_learned(tmp_path: Path) -> None:
