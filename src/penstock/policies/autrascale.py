@@ -42,7 +42,8 @@ from penstock.policies.autrascale_search import (
 from penstock.policies.sizing import on_fewest_workers
 
 _DRAINING = 4
-"""A sample is judged after so many running times at the latest, whether its backlog is gone or not."""
+"""A sample is judged after so many running times at the latest, whether its backlog is gone or not, and whether it has
+completed anything or not."""
 
 _EVEN = 0.5
 
@@ -174,8 +175,10 @@ class AutraScale:
         if scene is None:
             return _Turn(course, "input or throughput is not known yet", is_known=bool(course.rates))
         course = replace(course, rates={**course.rates, **scene.rates})
-        patient = course.began_s is not None and view.now_s < course.began_s + _DRAINING * self.running_s
-        if patient and scene.drains:
+        overdue = course.began_s is not None and view.now_s >= course.began_s + _DRAINING * self.running_s
+        if scene.shows_nothing and not overdue:
+            return _Turn(course, "nothing was completed lately, so nothing is known")
+        if scene.drains and course.began_s is not None and not overdue:
             return _Turn(course, "a backlog is being worked off")
         return self._step(scene, course)
 

@@ -50,6 +50,11 @@ class Scene:
         return enough and grown <= _GROWS * self.input_per_s * self.span_s
 
     @property
+    def shows_nothing(self) -> bool:
+        """Whether nothing of what arrives was completed: where events come in batches, none has ended."""
+        return self.input_per_s > 0 and self.throughput_per_s == 0
+
+    @property
     def drains(self) -> bool:
         """Whether more waits than the target allows for, and it is getting less."""
         if len(self.backlogs) < 2 or self.backlogs[-1] <= self.input_per_s * self.target_s:

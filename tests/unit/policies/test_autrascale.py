@@ -46,6 +46,7 @@ class Plant:
     latency: Callable[[float, Vector], float] | None = by_usage
     app: Application = APP
     grants: Callable[[float, Vector], bool] = lambda at_s, wanted: True
+    silent: Callable[[float], bool] = lambda at_s: False
     memory: AutraScaleMemory = field(default_factory=AutraScaleMemory)
     now_s: float = 0.0
     observations: tuple[Observation, ...] = ()
@@ -66,6 +67,11 @@ class Plant:
             mean_s = self.latency(load, self.current)
             latency = Latency(mean_s, mean_s, mean_s, mean_s)
             application = replace(seen.applications[self.app.name], latency=latency)
+            seen = replace(seen, applications={self.app.name: application})
+        if self.silent(self.now_s):
+            application = replace(
+                seen.applications[self.app.name], operators={}, completed=0.0, throughput_per_s=0.0, latency=None
+            )
             seen = replace(seen, applications={self.app.name: application})
         self.observations = (*self.observations[-5:], seen)
         view: View = replace(
@@ -97,6 +103,18 @@ def test_throughput_takes_one_step_where_operators_scale_linearly() -> None:
     assert [wanted for _, wanted, _ in plant.asked] == [(5, 9)]
     assert plant.asked[0][2] == "throughput, step 1: s0 5, s1 9"
     assert plant.course.phase == "settled"
+
+
+def test_windows_in_which_nothing_was_completed_show_nothing() -> None:
+    plant = Plant(PLAIN, silent=lambda at_s: 20.0 <= at_s <= 80.0).run(420.0, 8)
+    assert plant.last == Keep("nothing was completed lately, so nothing is known")
+    assert plant.run(420.0, 4).asked[:1] == [(10.0, (5, 9), "throughput, step 1: s0 5, s1 9")]
+    assert all(sum(wanted) >= 14 for _, wanted, _ in plant.asked)
+
+
+def test_what_never_completes_anything_is_judged_in_the_end() -> None:
+    plant = Plant(PLAIN, silent=lambda at_s: at_s >= 20.0).run(420.0, 20)
+    assert len(plant.asked) > 1
 
 
 def test_utilisation_leaves_room() -> None:
