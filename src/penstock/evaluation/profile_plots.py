@@ -49,7 +49,8 @@ def usage_fits(
 ) -> tuple[UsageFit, ...]:
     """How well usage is estimated by what every operator takes in, the busiest first.
 
-    Of operators it is what they do themselves, of segments in which several take turns what they do together.
+    Of operators it is what they do themselves, of segments in which several take turns the time for which slots are
+    taken, estimated as what its operators do.
     """
     fits = []
     for segment in topology.all_segments:
@@ -57,12 +58,12 @@ def usage_fits(
         together = []
         for observation in observations:
             now = {name: _point(topology.name, segment, name, profile, observation) for name in segment}
-            known = {name: (observation.at_s, *point) for name, point in now.items() if point is not None}
-            for name, point in known.items():
-                points[name].append(point)
+            known = {name: point for name, point in now.items() if point is not None}
+            for name, (_, real, estimated) in known.items():
+                points[name].append((observation.at_s, real, estimated))
             if len(known) == len(segment):
-                _, real, estimated = zip(*known.values(), strict=True)
-                together.append((observation.at_s, math.fsum(real), math.fsum(estimated)))
+                (taken, *_), _, estimates = zip(*known.values(), strict=True)
+                together.append((observation.at_s, taken, math.fsum(estimates)))
         fits += [UsageFit.over(name, found) for name, found in points.items() if name in profile.usage.operators]
         if len(segment) > 1:
             fits.append(UsageFit.over(f"{segment[0]} to {segment[-1]}", together))
@@ -71,13 +72,14 @@ def usage_fits(
 
 def _point(
     application: str, segment: Sequence[str], name: str, profile: ApplicationProfile, observation: Observation
-) -> tuple[float, float] | None:
-    """The slots that an operator kept busy itself, real and estimated; None where that is not known."""
+) -> tuple[float, float, float] | None:
+    """The slots that an operator's segment kept busy, that it did itself, and what is estimated for it; None where
+    that is not known."""
     learned = profile.usage.operators.get(name)
     for rate, usage, share in usage_samples(application, segment, name, [observation]) if learned else ():
         if learned is not None and share is not None:
             instances = observation.applications[application].operators[name].instances
-            return usage * share * instances, learned.own_usage(rate) * instances
+            return usage * instances, usage * share * instances, learned.own_usage(rate) * instances
     return None
 
 
