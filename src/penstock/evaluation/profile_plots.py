@@ -86,6 +86,7 @@ def _point(
 def usage_plot(fits: Sequence[UsageFit]) -> str:
     """Real and estimated usage of the busiest over time, as SVG."""
     shown = [fit for fit in fits if fit.measured.at_s][:_SHOWN]
+    begin_s = min((fit.measured.at_s[0] for fit in shown), default=0.0)
     end_s = max((fit.measured.at_s[-1] for fit in shown), default=1.0)
     with styled("usage"):
         figure, axes = stack([1.2] * max(1, len(shown)))
@@ -95,7 +96,7 @@ def usage_plot(fits: Sequence[UsageFit]) -> str:
             line(panel, fit.estimated, scale, color=ORANGE, linestyle="--", label="estimated")
             head(panel, f"{fit.of}: slots in use", legend=fit is shown[0])
             from_zero(panel)
-        time_axis(axes, (0.0, end_s * scale), unit)
+        time_axis(axes, (begin_s * scale, end_s * scale), unit)
         return svg(figure)
 
 
