@@ -62,10 +62,10 @@ def usage_fits(
             for name, (_, real, estimated) in known.items():
                 points[name].append((observation.at_s, real, estimated))
             if len(known) == len(segment):
-                (taken, *_), _, estimates = zip(*known.values(), strict=True)
-                together.append((observation.at_s, taken, math.fsum(estimates)))
+                slots_taken, _, _ = known[segment[0]]
+                together.append((observation.at_s, slots_taken, math.fsum(e for _, _, e in known.values())))
         fits += [UsageFit.over(name, found) for name, found in points.items() if name in profile.usage.operators]
-        if len(segment) > 1:
+        if len(segment) > 1 and together:
             fits.append(UsageFit.over(f"{segment[0]} to {segment[-1]}", together))
     return tuple(sorted(fits, key=lambda fit: -fit.peak))
 
@@ -73,14 +73,17 @@ def usage_fits(
 def _point(
     application: str, segment: Sequence[str], name: str, profile: ApplicationProfile, observation: Observation
 ) -> tuple[float, float, float] | None:
-    """The slots that an operator's segment kept busy, that it did itself, and what is estimated for it; None where
-    that is not known."""
+    """The slots that an operator's segment kept busy, those that it kept busy itself, and what is estimated for these;
+    None where that is not known."""
     learned = profile.usage.operators.get(name)
-    for rate, usage, share in usage_samples(application, segment, name, [observation]) if learned else ():
-        if learned is not None and share is not None:
-            instances = observation.applications[application].operators[name].instances
-            return usage * instances, usage * share * instances, learned.own_usage(rate) * instances
-    return None
+    samples = usage_samples(application, segment, name, [observation])
+    if learned is None or not samples:
+        return None
+    ((rate, usage, share),) = samples
+    if share is None:
+        return None
+    instances = observation.applications[application].operators[name].instances
+    return usage * instances, usage * share * instances, learned.own_usage(rate) * instances
 
 
 def usage_plot(fits: Sequence[UsageFit]) -> str:
