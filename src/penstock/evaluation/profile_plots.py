@@ -1,13 +1,14 @@
 """Pictures of what was learned: estimate against measurement (ELYSIUM's Figures 7 and 8)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 import numpy as np
 
+from penstock.analysis import weighted_mean
 from penstock.evaluation.canvas import BLUE, ORANGE, from_zero, head, line, stack, styled, svg, time_axis, time_scale
 from penstock.evaluation.page import cell, page, table
 from penstock.evaluation.series import Series
@@ -34,9 +35,9 @@ class UsageFit:
         return cls(of, Series(at_s, tuple(real for _, real, _ in points)), Series(at_s, tuple(e for _, _, e in points)))
 
     @property
-    def error(self) -> float:
-        """The mean percentage error."""
-        return percentage_error(self.estimated.known(), self.measured.known(), _LEAST)
+    def error(self) -> float | None:
+        """The mean percentage error; None where usage was always too small for one."""
+        return percentage_error(self.estimated.known(), self.measured.known(), _LEAST) if self.peak > _LEAST else None
 
     @property
     def peak(self) -> float:
@@ -68,6 +69,11 @@ def usage_fits(
         if len(segment) > 1 and together:
             fits.append(UsageFit.over(f"{segment[0]} to {segment[-1]}", together))
     return tuple(sorted(fits, key=lambda fit: -fit.peak))
+
+
+def usage_error(fits: Sequence[UsageFit], operators: Collection[str]) -> float | None:
+    """The mean error of some operators, each weighted by what it does itself."""
+    return weighted_mean((fit.error, math.fsum(fit.measured.known())) for fit in fits if fit.of in operators)
 
 
 def _point(
@@ -146,19 +152,26 @@ def _operators(fits: Sequence[UsageFit], profile: ApplicationProfile) -> str:
     rows = []
     for fit in fits:
         learned = profile.usage.operators.get(fit.of)
-        function, held_out = (learned.chosen, f"{learned.error:.1%}") if learned else ("sum", "")
-        texts = (function, held_out, f"{fit.error:.1%}")
-        rows.append(f"<tr>{cell(fit.of, 'name')}{''.join(cell(text, 'number') for text in texts)}</tr>")
+        function, held_out = (learned.chosen, percent(learned.error)) if learned else ("sum", "")
+        rows.append(_row(fit.of, function, held_out, percent(fit.error)))
+    overall = percent(profile.usage.error), percent(usage_error(fits, profile.usage.operators))
+    rows.append(_row("all operators", "weighted by their work", *overall))
     headings = [("operator", ""), ("function", "number"), ("held-out error", "number"), ("error in this run", "number")]
     return table(headings, rows)
+
+
+def _row(name: str, *texts: str) -> str:
+    return f"<tr>{cell(name, 'name')}{''.join(cell(text, 'number') for text in texts)}</tr>"
+
+
+def percent(error: float | None) -> str:
+    """An error for a table, with a dash where there is none."""
+    return "-" if error is None else f"{error:.1%}"
 
 
 def _streams(profile: ApplicationProfile) -> str:
     ratios: Mapping[tuple[str, str], tuple[float, float]] = {
         stream: (ratio.mean, ratio.deviation) for stream, ratio in profile.selectivity.ratios.items()
     }
-    rows = [
-        f"<tr>{cell(f'{up} → {down}', 'name')}{cell(f'{mean:.3g}', 'number')}{cell(f'{deviation:.2g}', 'number')}</tr>"
-        for (up, down), (mean, deviation) in ratios.items()
-    ]
+    rows = [_row(f"{up} → {down}", f"{mean:.3g}", f"{dev:.2g}") for (up, down), (mean, dev) in ratios.items()]
     return table([("stream", ""), ("selectivity", "number"), ("deviation", "number")], rows)

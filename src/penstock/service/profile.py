@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from penstock.control import LoopSettings, Observed, began
 from penstock.errors import UsageError
-from penstock.evaluation.profile_plots import usage_fits, write_profile_report
+from penstock.evaluation.profile_plots import percent, usage_error, usage_fits, write_profile_report
 from penstock.forecasting import Chosen, LoadSeries, SeasonalNaive, best
 from penstock.model import Cluster, Observation, Topology
 from penstock.profiling import ApplicationProfile
@@ -96,12 +96,17 @@ class ProfileRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProfileResult:
-    """What was learned, how far off it is in a run it was not learned from, and where it is kept."""
+    """What was learned, how far off it is in a run it was not learned from, and where it is kept.
+
+    Errors of usage are those of operators and of segments whose operators take turns; `usage_error` is the mean over
+    operators, each weighted by what it does itself.
+    """
 
     application: str
     profile: ApplicationProfile | None
     forecast: Chosen | None
     usage_errors: Mapping[str, float]
+    usage_error: float | None
     library: Path
     saved: tuple[Path, ...]
     report: Path | None
@@ -122,10 +127,12 @@ class ProfileResult:
             for (up, down), ratio in profile.selectivity.ratios.items()
         ]
         for name, learned in profile.usage.operators.items():
-            again = f"{self.usage_errors[name]:.1%}" if name in self.usage_errors else ""
-            found.append(("usage", name, learned.chosen, f"{learned.error:.1%}", again))
+            again = percent(self.usage_errors.get(name))
+            found.append(("usage", name, learned.chosen, percent(learned.error), again))
         segments = {name: error for name, error in self.usage_errors.items() if name not in profile.usage.operators}
-        found += [("usage", name, "sum", "", f"{error:.1%}") for name, error in segments.items()]
+        found += [("usage", name, "sum", "", percent(error)) for name, error in segments.items()]
+        overall = percent(profile.usage.error), percent(self.usage_error)
+        found.append(("usage", "all operators", "weighted by their work", *overall))
         overhead = profile.overhead
         return [*found, ("overhead", "workers", overhead.function.kind, f"{overhead.error:.1%}", "")]
 
@@ -137,6 +144,8 @@ class ProfileResult:
             "application": self.application,
             "selectivity": {f"{u} -> {d}": r.mean for (u, d), r in ratios.items()},
             "usage_errors": dict(self.usage_errors),
+            "usage_error": self.usage_error,
+            "usage_validation_error": None if self.profile is None else self.profile.usage.error,
             "usage_validation_errors": {name: learned.error for name, learned in usages.items()},
             "usage_functions": {name: learned.chosen for name, learned in usages.items()},
             "overhead_error": self.profile.overhead.error if self.profile else None,
@@ -158,13 +167,15 @@ def profile(request: ProfileRequest, watch: Source, out: Path, history: LoadSeri
     else:
         forecast = _continued(history)
     check = watch(request.check_load, request.seed + 1).samples()
-    errors = {fit.of: fit.error for fit in usage_fits(seen.topology, learned, check)}
+    fits = usage_fits(seen.topology, learned, check)
+    errors = {fit.of: fit.error for fit in fits if fit.error is not None}
     page = out / f"profile-{application}.html"
     write_profile_report(seen.topology, seen.cluster, learned, check, page)
     library, name = ModelLibrary(out / MODELS), model_name(request.live, request.execution)
     saved = save_profile(library, name, learned, seen.observations)
     saved += save_forecast(library, name, application, forecast)
-    return ProfileResult(application, learned, forecast, errors, out / MODELS, saved, page)
+    error = usage_error(fits, learned.usage.operators)
+    return ProfileResult(application, learned, forecast, errors, error, out / MODELS, saved, page)
 
 
 def profile_load(request: ProfileRequest, history: LoadSeries, out: Path) -> ProfileResult:
@@ -176,7 +187,7 @@ def profile_load(request: ProfileRequest, history: LoadSeries, out: Path) -> Pro
         application = spark_pipeline(application).name
     name = model_name(request.live, request.execution)
     saved = save_forecast(ModelLibrary(out / MODELS), name, application, forecast)
-    return ProfileResult(application, None, forecast, {}, out / MODELS, saved, None)
+    return ProfileResult(application, None, forecast, {}, None, out / MODELS, saved, None)
 
 
 def simulated_source(request: ProfileRequest) -> Source:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from penstock.spark.priming import Blank
 
-_POLL_S = 0.02
+_POLL_S, _EXECUTORS_POLL_S = 0.02, 0.05
 _RHYTHM_BATCHES = 6
 
 
@@ -110,9 +110,8 @@ class SparkActuator:
         actions: list[Action] = []
         try:
             planned = plan_actions(self._deployed(), target, plans)
-            present = self._present()
-            short = self._cluster.elastic and len(present) < target.workers
-            slots = sum(executor.cores for executor in present) if short else None
+            short = self._cluster.elastic and len(self._warm_executors()) < target.workers
+            slots = self._warm_slots() if short else None
             for change in planned:
                 if isinstance(change, SegmentChange):
                     actions.append(self._change_segment(change, slots))
@@ -176,12 +175,13 @@ class SparkActuator:
     def _ask_for(self, count: int, turn: int, all_at_once: bool = False) -> None:
         """Ask for `count` executors, if that is still wanted.
 
-        Where all of them must start on this machine, it is for one more than are there, unless it is `all_at_once`.
+        Where all of them must start on this machine, it is for one more than are warm, unless it is `all_at_once`.
         """
         with self._turns:
             if turn == self._turn:
-                step = self._cluster.private and not all_at_once
-                internals.set_total_executors(self._spark, min(count, len(self._present()) + 1) if step else count)
+                if self._cluster.private and not all_at_once:
+                    count = max(len(self._present()), min(count, len(self._warm_executors()) + 1))
+                internals.set_total_executors(self._spark, count)
 
     def _receive_executors(self, count: int, planned: Sequence[Planned], turn: int) -> None:
         """Wait until `count` executors are there and warm, and let what was planned to grow have their slots.
@@ -191,20 +191,22 @@ class SparkActuator:
         """
         deadline = time.monotonic() + self._settings.executors_timeout_s
         with self._receiving, suppress(Exception):  # the session may end meanwhile
-            self._ask_for(count, turn)  # what was asked for before may have been less
+            # What was asked for before may have been less, and what it was for has become warm only now.
+            self._grow(planned, turn, self._warm_slots())
+            self._ask_for(count, turn)
             while time.monotonic() < deadline and turn == self._turn:
                 present = self._present()
                 cold = [executor for executor in present if executor.name not in self._warm]
                 if cold:
                     prime_executors(self._spark, cold, self._work, self._settings.priming_timeout_s)
                     self._warm.update(executor.name for executor in cold)
-                    self._grow(planned, turn, sum(executor.cores for executor in present))
+                    self._grow(planned, turn, self._warm_slots())
                     self._ask_for(count, turn)
                     deadline = time.monotonic() + self._settings.executors_timeout_s
                 elif len(present) >= count:
                     break
                 else:
-                    time.sleep(_POLL_S)
+                    time.sleep(_EXECUTORS_POLL_S)
             self._ask_for(count, turn, all_at_once=True)
             self._grow(planned, turn)
 
@@ -258,6 +260,12 @@ class SparkActuator:
     def _present(self) -> list[ExecutorRecord]:
         """The executors that are there to stay: those that were ended are reported for a while yet."""
         return [executor for executor in self._status.executors() if executor.name not in self._doomed]
+
+    def _warm_executors(self) -> list[ExecutorRecord]:
+        return [executor for executor in self._present() if executor.name in self._warm]
+
+    def _warm_slots(self) -> int:
+        return sum(executor.cores for executor in self._warm_executors())
 
     # Segments
 

@@ -149,8 +149,8 @@ class LocalCluster(_Lifecycle):
         require_java()
 
     def settings(self) -> Mapping[str, str]:
-        """What keeps the driver on this machine."""
-        return _loopback_settings()
+        """What holds for all that runs on this machine."""
+        return _settings_here()
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ class EmbeddedCluster(_Lifecycle):
     def settings(self) -> Mapping[str, str]:
         """The size and the Java options of an executor."""
         return {
-            **_loopback_settings(),
+            **_settings_here(),
             "spark.executor.cores": str(self.cores),
             "spark.executor.memory": self.memory,
             "spark.executor.extraJavaOptions": self._java_options(),
@@ -358,8 +358,13 @@ def spark_home() -> Path:
     return Path(pyspark.__file__).parent
 
 
-def _loopback_settings() -> dict[str, str]:
-    return {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+def _settings_here() -> dict[str, str]:
+    """What holds where all of a cluster is on this machine: nobody else is reached, and Python is this one."""
+    return {
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.python.daemon.module": "penstock.spark.worker_daemon",
+    }
 
 
 def _require_positive(name: str, value: int) -> None:

@@ -1,11 +1,13 @@
 """What is slow the first time on an executor is done once before it counts."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock.spark import internals
+from penstock.spark.status import StatusReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     """What the executors will have to do, over blank frames."""
 
 _GROUP = "penstock-priming"
+_TRIES = 3
+_KNOWN_AFTER_S, _POLL_S = 1.0, 0.02
 
 
 def prime_executors(
@@ -43,20 +47,39 @@ def _run(spark: "SparkSession", executors: "Sequence[ExecutorRecord]", work: "Wo
     from pyspark.sql.types import StringType, StructField, StructType
 
     slots = [executor for executor in executors for _ in range(executor.cores)]
-
-    def blank(schema: "StructType") -> "DataFrame":
-        # The optimizer must not see that nothing passes, or it would leave out all that follows.
-        return internals.frame_on(spark, schema, slots).where("monotonically_increasing_id() < 0")
-
     with suppress(Exception):
         spark.sparkContext.setJobGroup(_GROUP, "warm-up of new executors", interruptOnCancel=False)
         texts = internals.frame_on(spark, StructType([StructField("text", StringType())]), slots)
         # Functions of strings load large tables, but only for a string that is there.
         words = texts.selectExpr("explode(split(lower(coalesce(text, 'A B')), '\\\\s')) AS word").where("word != ''")
-        for frame in (words, *work(blank)):
+
+        def blank(schema: "StructType") -> "DataFrame":
+            # The optimizer must not see that nothing passes, or it would leave out all that follows.
+            return words.mapInArrow(_swallowed, schema)
+
+        # Words and work in one stage: between two, tasks of batches would take the slots.
+        for frame in work(blank) or [words]:
             through = frame.mapInArrow(_passed, frame.schema).repartition(len(slots))
-            through.mapInArrow(_passed, frame.schema).write.format("noop").mode("overwrite").save()
+            done = through.mapInArrow(_passed, frame.schema).write.format("noop").mode("overwrite")
+            for _ in range(_TRIES):
+                done.save()
+                if not _ran_on(spark).isdisjoint(executor.name for executor in executors):
+                    break
+
+
+def _ran_on(spark: "SparkSession") -> frozenset[str]:
+    """Where the last job really ran: when a batch was quicker to take a slot, its task goes elsewhere after a while."""
+    status = StatusReader(spark)
+    deadline = time.monotonic() + _KNOWN_AFTER_S
+    while (names := status.ran_on(_GROUP)) is None and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    return names or frozenset()
 
 
 def _passed(batches: Iterator[Any]) -> Iterator[Any]:
     yield from batches
+
+
+def _swallowed(batches: Iterator[Any]) -> Iterator[Any]:
+    for _ in batches:
+        yield from ()

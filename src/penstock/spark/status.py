@@ -49,6 +49,7 @@ class StatusReader:
         self._classes = jvm.java.lang.Class
         self._accumulators = jvm.org.apache.spark.util.AccumulatorContext
         self._plans = getattr(getattr(jvm, "org.apache.spark.sql.execution.SparkPlanInfo$"), "MODULE$")
+        self._jobs = session.sparkContext.statusTracker()
         self._status = session._jsc.sc().statusStore()
         self._records = self._status.store()
         self._quantiles = session.sparkContext._gateway.new_array(jvm.double, 1)
@@ -81,7 +82,14 @@ class StatusReader:
 
     def tasks_by_executor(self, stage: StageRecord) -> dict[str, int]:
         """How many tasks of a finished stage each executor has run; empty if that is no longer kept."""
-        return parse_stage_executors(self._json(self._status.executorSummary(stage.stage, stage.attempt)))
+        return self._tasks_by_executor(stage.stage, stage.attempt)
+
+    def ran_on(self, group: str) -> frozenset[str] | None:
+        """The executors on which the first stage of the newest job of a group ran; None until that is known."""
+        job = self._jobs.getJobInfo(max(self._jobs.getJobIdsForGroup(group), default=-1))
+        if job is None or job.status == "RUNNING":
+            return None
+        return frozenset(self._tasks_by_executor(min(job.stageIds), 0))
 
     def marked_rows(self, query: "StreamingQuery") -> MarkedRows | None:
         """How many rows passed each filter of the last finished batch of this run; None before the first."""
@@ -93,6 +101,9 @@ class StatusReader:
         return MarkedRows(
             int(context.batchId()), tuple((node, int(value.get().value())) for node, value in rows if value.isDefined())
         )
+
+    def _tasks_by_executor(self, stage: int, attempt: int) -> dict[str, int]:
+        return parse_stage_executors(self._json(self._status.executorSummary(stage, attempt)))
 
     def _json(self, records: Any) -> str:
         return str(self._mapper.writeValueAsString(records))

@@ -59,18 +59,19 @@ def _application(samples: Samples[ApplicationObservation], window_s: float) -> A
 
 def _operator(samples: Samples[OperatorObservation], window_s: float) -> OperatorObservation:
     busy_share = _busy_share(samples)
-    # A rate per second of useful time is a mean over useful time, not over all time.
+    # A rate per second of useful time is a mean over useful time, not over all time: the operator's, or its segment's.
     useful = [(part.busy_s or 0.0, part) for _, part in samples]
+    useful_to_segment = [(_segment_busy_s(part), part) for _, part in samples]
     return OperatorObservation(
         instances=samples[-1][1].instances,
         input_per_s=_mean(samples, lambda part: part.input_per_s),
         processed_per_s=_mean(samples, lambda part: part.processed_per_s),
         output_per_s=_outputs(samples),
         busy_s=None if busy_share is None else busy_share * window_s,
-        time_share=_mean(samples, lambda part: part.time_share),
+        time_share=_mean(useful_to_segment, lambda part: part.time_share),
         queue=_newest(samples, lambda part: part.queue),
         true_rate_per_s=_mean(useful, lambda part: part.true_rate_per_s),
-        effective_rate_per_s=_mean(useful, lambda part: part.effective_rate_per_s),
+        effective_rate_per_s=_mean(useful_to_segment, lambda part: part.effective_rate_per_s),
         skew=_mean(samples, lambda part: part.skew),
         parallel_share=_mean(samples, lambda part: part.parallel_share),
         batches_per_s=_mean(samples, lambda part: part.batches_per_s),
@@ -103,6 +104,12 @@ def _busy_share(samples: Samples[OperatorObservation]) -> float | None:
     known = [(seconds, part.busy_s) for seconds, part in samples if part.busy_s is not None]
     total_s = sum(seconds for seconds, _ in known)
     return sum(busy_s for _, busy_s in known) / total_s if total_s > 0 else None
+
+
+def _segment_busy_s(part: OperatorObservation) -> float:
+    """Useful seconds of all that take turns with the operator, as far as it can tell."""
+    busy_s = part.busy_s or 0.0
+    return busy_s / part.time_share if part.time_share else busy_s
 
 
 def _latency(samples: Samples[ApplicationObservation]) -> Latency | None:

@@ -66,6 +66,18 @@ def test_a_true_rate_is_a_mean_over_useful_time() -> None:
     assert mean.true_rate_per_s == pytest.approx(2000 / 10)
 
 
+def test_a_share_is_a_mean_over_the_useful_time_of_all_who_take_turns() -> None:
+    # A segment works 2 s for 20 events and then 8 s for 160, of which the operator itself takes 1 s each time.
+    busy_s = (2.0, 8.0)
+    samples = [
+        seen(10.0 * (index + 1), OperatorObservation(1, busy_s=1.0, time_share=1.0 / all_s, effective_rate_per_s=rate))
+        for index, (all_s, rate) in enumerate(zip(busy_s, (10.0, 20.0), strict=True))
+    ]
+    mean = count(average(samples, 20.0, 20.0))
+    assert mean.time_share == pytest.approx(2.0 / 10.0)
+    assert mean.effective_rate_per_s == pytest.approx((2.0 * 10.0 + 8.0 * 20.0) / 10.0)
+
+
 def test_a_state_is_the_newest_that_is_known() -> None:
     samples = [
         seen(10.0, OperatorObservation(1, queue=5.0, state_rows=7, state_bytes=70)),
