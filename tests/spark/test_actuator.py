@@ -1,5 +1,6 @@
 """Live changes of a running application: every level, what fails on the way, and what a crash leaves behind."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -157,6 +158,31 @@ def test_every_level_on_a_live_application_loses_nothing(bench: Bench, eventuall
     assert bench.apply(workers=2, check=3, count=3, numbers=2) == ()
     total_s = bench.actuator.paused_s("counting", 0, bench.clock.now_s())
     assert total_s == pytest.approx(deep[0].pause_s + restart[0].pause_s + shrunk[0].pause_s, abs=0.1)
+    bench.assert_nothing_lost()
+
+
+def test_what_has_become_warm_is_used_though_more_was_asked_for_meanwhile(
+    bench: Bench, eventually: Eventually, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warmed = [threading.Event(), threading.Event()]
+    turns = iter(warmed)
+    monkeypatch.setattr("penstock.spark.actuator.prime_executors", lambda *_: next(turns).wait(60))
+    bench.apply(workers=1, check=1)
+    assert eventually(lambda: len(bench.executors()) == 1)
+
+    bench.apply(workers=2, check=2)
+    assert eventually(lambda: len(bench.executors()) == 2)
+    bench.apply(workers=3, check=3)
+    assert bench.running.parallelism["check"] == 1, "the second executor is not warm yet"
+    warmed[0].set()
+    assert eventually(lambda: bench.running.parallelism["check"] == 2)
+    assert eventually(lambda: len(bench.executors()) == 3)
+    assert bench.running.parallelism["check"] == 2, "the third executor is not warm yet"
+    warmed[1].set()
+    assert eventually(lambda: bench.running.parallelism["check"] == 3)
+
+    bench.apply(workers=2)
+    assert eventually(lambda: len(bench.executors()) == 2)
     bench.assert_nothing_lost()
 
 

@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -311,6 +312,34 @@ def test_priming_runs_the_work_over_no_rows(spark: "SparkSession") -> None:
     (frame,) = worked
     assert frame.collect() == []
     assert frame.rdd.getNumPartitions() > 0, "work that the optimizer leaves out would prime nothing"
+    status = StatusReader(spark)
+    assert status.ran_on("penstock-priming") == {executor.name for executor in status.executors()}
+    assert status.ran_on("nobody's") is None
+
+
+def test_priming_that_ran_elsewhere_is_tried_again(spark: "SparkSession") -> None:
+    def jobs() -> int:
+        return len(spark.sparkContext.statusTracker().getJobIdsForGroup("penstock-priming"))
+
+    before = jobs()
+    (executor,) = StatusReader(spark).executors()
+    prime_executors(spark, [replace(executor, name="gone")], lambda _: [], 60.0)
+    assert jobs() == before + 3
+    prime_executors(spark, [executor], lambda _: [], 60.0)
+    assert jobs() == before + 4
+
+
+def test_python_workers_have_loaded_what_they_share(spark: "SparkSession") -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    @F.udf("boolean")
+    def has(module: str) -> bool:
+        import sys
+
+        return module in sys.modules
+
+    modules = spark.createDataFrame([("pandas",), ("pyarrow",), ("penstock.spark.source",)], "module string")
+    assert [row[0] for row in modules.select(has("module")).collect()] == [True] * 3
 
 
 def test_state_is_touched_in_every_task(spark: "SparkSession") -> None:
