@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -330,16 +330,17 @@ def test_priming_that_ran_elsewhere_is_tried_again(spark: "SparkSession") -> Non
 
 
 def test_python_workers_have_loaded_what_they_share(spark: "SparkSession") -> None:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    @F.udf("boolean")
-    def has(module: str) -> bool:
+    def loaded(batches: Iterator[Any]) -> Iterator[Any]:
         import sys
 
-        return module in sys.modules
+        import pyarrow as pa
 
-    modules = spark.createDataFrame([("pandas",), ("pyarrow",), ("penstock.spark.source",)], "module string")
-    assert [row[0] for row in modules.select(has("module")).collect()] == [True] * 3
+        present = [name for name in ("pandas", "penstock.spark.source") if name in sys.modules]
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"name": present})
+
+    seen = spark.range(1, numPartitions=1).mapInArrow(loaded, "name string").collect()
+    assert [row.name for row in seen] == ["pandas", "penstock.spark.source"]
 
 
 def test_state_is_touched_in_every_task(spark: "SparkSession") -> None:
