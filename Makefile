@@ -22,7 +22,8 @@ demo: setup
 
 test: setup
 	@$(BIN)/penstock doctor --quiet
-	$(BIN)/pytest
+	$(BIN)/pytest --ignore tests/spark --numprocesses 2 --dist worksteal
+	$(BIN)/pytest tests/spark
 
 check: setup
 	$(BIN)/ruff format --check .

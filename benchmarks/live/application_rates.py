@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.spark.applications import SPARK_APPLICATIONS, spark_pipeline
+from penstock.spark.applications.registry import SPARK_APPLICATIONS, spark_pipeline
 from penstock.spark.cluster import LocalCluster
 from penstock.spark.graph import SourceNode
 from penstock.spark.segments import RunningPipeline, RunOptions

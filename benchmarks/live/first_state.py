@@ -21,7 +21,7 @@ from benchmarks.live.testbed import Live, Setup, keep, live, say, schedule, sess
 
 from penstock.model import Configuration
 from penstock.spark.actuator import SparkActuator
-from penstock.spark.applications import spark_pipeline
+from penstock.spark.applications.registry import spark_pipeline
 from penstock.spark.completion import SourceLoad
 from penstock.workloads.curves import Constant
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from penstock.errors import InvalidModel, UnknownName, UsageError
 from penstock.spark import Pipeline, RunningPipeline, RunOptions
-from penstock.spark.applications import SPARK_APPLICATIONS, load_user_pipeline, of_application, spark_pipeline
 from penstock.spark.applications.counting import counted
 from penstock.spark.applications.lexicon import emphasis, mood, negations, score, stem, strengths
 from penstock.spark.applications.ranking import ranked, updated
+from penstock.spark.applications.registry import SPARK_APPLICATIONS, load_user_pipeline, of_application, spark_pipeline
 from penstock.spark.applications.synthetic import Stage
 from penstock.spark.applications.top_words import stop_words
 from penstock.spark.graph import OperatorNode, SourceNode

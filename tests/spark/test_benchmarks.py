@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.spark import RunningPipeline, RunOptions
-from penstock.spark.applications import spark_pipeline
 from penstock.spark.applications.fission_3 import all_entities, moods
 from penstock.spark.applications.languages import detected, is_spanish
+from penstock.spark.applications.registry import spark_pipeline
 from penstock.spark.applications.spam import trained_classifier
 from penstock.spark.applications.top_words import stop_words
 from penstock.spark.graph import SourceNode

@@ -64,13 +64,16 @@ def registered(spark: "SparkSession") -> int:
     return int(context.sc().getExecutorMemoryStatus().size()) - 1
 
 
-def addresses_of_tasks(spark: "SparkSession", tasks: int) -> set[str]:
-    """The addresses to which the executors that run `tasks` tasks are bound."""
+def seen_by_tasks(spark: "SparkSession", tasks: int) -> tuple[set[str], set[str]]:
+    """The addresses to which the executors that run `tasks` tasks are bound, and where they have PySpark from."""
 
-    def address(_: Any) -> list[str]:
-        return [os.environ["SPARK_LOCAL_IP"]]
+    def seen(_: Any) -> list[tuple[str, str]]:
+        import pyspark
 
-    return set(spark.sparkContext.range(tasks, numSlices=tasks).mapPartitions(address).collect())
+        return [(os.environ["SPARK_LOCAL_IP"], pyspark.__file__)]
+
+    addresses, files = zip(*spark.sparkContext.range(tasks, numSlices=tasks).mapPartitions(seen).collect(), strict=True)
+    return set(addresses), set(files)
 
 
 @contextmanager
@@ -112,6 +115,7 @@ def test_sessions_follow_one_another_and_nothing_is_left(tmp_path: Path, process
 
 def check_session(cluster: EmbeddedCluster, folder: Path, executors: int) -> None:
     """Start a session, let it grow by one executor, stop it."""
+    import pyspark
     from pyspark import SparkContext
 
     handler, variables = signal.getsignal(signal.SIGINT), dict(os.environ)
@@ -121,7 +125,8 @@ def check_session(cluster: EmbeddedCluster, folder: Path, executors: int) -> Non
         assert registered(spark) == executors
         assert signal.getsignal(signal.SIGINT) is handler
         assert os.environ.keys() - variables.keys() <= {"SPARK_BUFFER_SIZE", "SPARK_AUTH_SOCKET_TIMEOUT"}
-        assert addresses_of_tasks(spark, 4) == {"127.0.0.1"}
+        # Not from an archive: nothing in there can be kept compiled.
+        assert seen_by_tasks(spark, 4) == ({"127.0.0.1"}, {pyspark.__file__})
         with pytest.raises(UsageError, match="stop_session first"):
             start_session(cluster, "at the same time", folder)
         set_total_executors(spark, executors + 1)

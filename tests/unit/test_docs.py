@@ -10,7 +10,7 @@ import typer
 
 from penstock.policies import POLICIES
 from penstock.service.cli import app
-from penstock.spark.applications import load_user_pipeline
+from penstock.spark.applications.registry import load_user_pipeline
 from penstock.testing import PolicyContract
 
 ROOT = Path(__file__).parents[2]

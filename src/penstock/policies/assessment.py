@@ -4,8 +4,7 @@ Both ask an `Estimator`, so any number of instances and workers can change in on
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -14,53 +13,23 @@ from penstock.analysis import make_up_for_limits
 from penstock.model import (
     Configuration,
     Expected,
-    Objectives,
     Parallelism,
     ParallelismChange,
+    Role,
     Topology,
     View,
     diff,
 )
+from penstock.policies.limits import DRAINING, Load, Thresholds
+from penstock.policies.loads import total_per_s
 from penstock.profiling import Estimator, Loads, round_robin
 
-DRAINING = 0.95
-"""How busy instances and workers may be while a backlog is worked off."""
 _WORTH = 0.05
 """By how much less of its time a segment must be busy for an instance with state to be worth its pause."""
 _Rates: TypeAlias = Mapping[str, Mapping[str, float | None]]
 """What every operator of every application takes in per second."""
 _SAID = 6
 """Operators that a reason names before it only counts the rest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Shares of time: an instance is in stress above `core_max` and idle below `core_min`, a worker in stress above
-    `cpu_max`."""
-
-    core_min: float
-    core_max: float
-    cpu_max: float
-
-    @classmethod
-    def of(
-        cls, objectives: Objectives, core_min: float | None, core_max: float | None, cpu_max: float | None
-    ) -> "Thresholds":
-        """Those given, and those of the objectives for the rest."""
-        return cls(
-            objectives.core_min if core_min is None else core_min,
-            objectives.core_max if core_max is None else core_max,
-            objectives.cpu_max if cpu_max is None else cpu_max,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """What each application must take in at its sources, and how busy that may make instances and workers."""
-
-    sources: Loads
-    core: float
-    cpu: float
 
 
 class Assessment:
@@ -268,6 +237,28 @@ class Assessment:
             return current
         return min(current, self._fewest(parallelism, 1.0 + spare)) if spare else wanted
 
+    def occupied(self, parallelism: Parallelism, workers: int) -> Configuration:
+        """The same, with a task for every worker.
+
+        Where operators take turns, those without state get more instances as long as workers have none, and what
+        cannot be occupied even so is not asked for.
+        """
+        found = {name: dict(instances) for name, instances in parallelism.items()}
+        topologies, fewest = self._view.topologies, self._view.objectives.min_workers
+        narrow = [
+            (found[name], hot)
+            for name, topology in topologies.items()
+            for segment in topology.segments
+            if (hot := [o for o in map(topology.operator, segment) if not o.stateful and o.role is not Role.SOURCE])
+        ]
+        while (slots := sum(topology.slots(found[name]) for name, topology in topologies.items())) < workers and narrow:
+            instances, hot = narrowest = min(narrow, key=lambda one: max(one[0][o.name] for o in one[1]))
+            more = {operator.name: operator.clip(instances[operator.name] + 1) for operator in hot}
+            if more.items() <= instances.items():
+                narrow.remove(narrowest)
+            instances |= more
+        return Configuration(found, max(min(fewest, workers), min(workers, slots)))
+
     def _fewest(self, parallelism: Parallelism, factor: float) -> int:
         view = self._view
         own = [
@@ -331,7 +322,7 @@ class Assessment:
                 usage = self._usage_of(change.application, change.operator, change.before)
                 busy = "" if usage is None else f" at {usage:.2f} of its time"
                 unstressed = change.after > change.before and (usage or 0.0) <= self._thresholds.core_max
-                why = self._why_more(change) if unstressed else ""
+                why = self._why_more(change, target.workers > current.workers) if unstressed else ""
                 said.append(f"{label}{busy}: {change.before} -> {change.after}{why}")
         if len(said) > _SAID:
             said = [*said[:_SAID], f"and {len(said) - _SAID} more operators"]
@@ -340,7 +331,7 @@ class Assessment:
             said.append(f"{target.workers} instead of {current.workers} workers stay at or below {limit:g}")
         return "; ".join(said)
 
-    def _why_more(self, change: ParallelismChange) -> str:
+    def _why_more(self, change: ParallelismChange, more_workers: bool) -> str:
         """Why an operator gets more instances though the load itself does not put it in stress."""
         for load, rates in zip(self._loads[1:], self._rates[1:], strict=True):
             rate = rates.get(change.application, {}).get(change.operator)
@@ -348,7 +339,8 @@ class Assessment:
             usage = None if rate is None else known(change.application, change.operator, rate, change.before)
             if usage is not None and usage > load.core:
                 return " to work off what waits"
-        return " to have some to spare"
+        takes_turns = any(change.operator in segment for segment in self._view.topologies[change.application].segments)
+        return ", as every worker needs a task" if takes_turns and more_workers else " to have some to spare"
 
     def fits(self) -> str:
         """Why nothing needs to change: how busy the busiest segment is."""
@@ -380,26 +372,8 @@ class Assessment:
             reached = 1.0 / max(
                 1.0, crowding, self._estimator.busiest(application, given, self._rates[0][application])[0]
             )
-            throughput[application] = reached * _total(rates.values())
+            throughput[application] = reached * total_per_s(rates)
             known = [(o, own[application, o]) for o in given if (application, o) in own]
             instances = sum(given[o] for o, _ in known)
             usage[application] = reached * sum(given[o] * u for o, u in known) / instances if instances else 0.0
         return Expected(throughput, usage)
-
-
-def total_per_s(sources: Mapping[str, float | None]) -> float:
-    """What arrives at all sources together, as far as it is known."""
-    return _total(sources.values())
-
-
-def scaled_to(sources: Mapping[str, float | None], total: float) -> dict[str, float | None]:
-    """The sources with `total` events per second in all, in the same proportions (equal ones where nothing arrives)."""
-    now = total_per_s(sources)
-    if now > 0:
-        return {name: None if rate is None else rate * total / now for name, rate in sources.items()}
-    known = [name for name, rate in sources.items() if rate is not None]
-    return {name: None if rate is None else total / len(known) for name, rate in sources.items()}
-
-
-def _total(rates: Iterable[float | None]) -> float:
-    return sum(rate for rate in rates if rate is not None)

@@ -18,7 +18,9 @@ from penstock.forecasting import (
     predict,
 )
 from penstock.model import Configuration, Decision, Keep, Reconfigure, View, diff
-from penstock.policies.assessment import Assessment, Thresholds, scaled_to, total_per_s
+from penstock.policies.assessment import Assessment
+from penstock.policies.limits import Thresholds
+from penstock.policies.loads import scaled_to, total_per_s
 from penstock.policies.senses import Senses, arriving, fallen_to, in_time, rising_on, to_carry
 from penstock.profiling import ApplicationProfile, Estimator, Loads
 
@@ -55,10 +57,11 @@ class Elysium:
     counts (0: no regard for either). As long as a fused application is not yet warm, which makes its costs look high,
     nothing changes unless it is late. A backlog, and what will arrive while the change pauses the application, must be
     worked off within `drain_s` (0: no regard for it). An operator whose instances are between `core_min` and `core_max`
-    keeps them, unless it keeps no state and giving some up saves a worker. Workers are given up only if that is right
-    even for a load that is higher by `tolerance`. And where changes have been seen to pause an application, there
-    should be few of them: idle instances, which cost nothing, are given up only together with something that does, and
-    whenever something changes, instances are sized for a load that is higher by the share `spare`.
+    keeps them, unless it keeps no state and giving some up saves a worker. Where operators take turns, those without
+    state get more where a worker would otherwise have no task. Workers are given up only if that is right even for a
+    load that is higher by `tolerance`. And where changes have been seen to pause an application, there should be few of
+    them: idle instances, which cost nothing, are given up only together with something that does, and whenever
+    something changes, instances are sized for a load that is higher by the share `spare`.
     """
 
     mode: Literal["reactive", "proactive"] = "reactive"
@@ -148,11 +151,14 @@ class Elysium:
         reserve = 0.0 if self.plain else self.tolerance
         parallelism = assessment.instances(self.plain, shrink, spare)
         workers = assessment.workers(parallelism, reserve)
-        if self.plain or not shrink:
+        if self.plain:
             return Configuration(parallelism, workers)
-        tight = assessment.without_spare_instances(parallelism)
-        fewer = assessment.workers(tight, reserve)
-        return Configuration(tight, fewer) if fewer < workers else Configuration(parallelism, workers)
+        if shrink:
+            tight = assessment.without_spare_instances(parallelism)
+            fewer = assessment.workers(tight, reserve)
+            if fewer < workers:
+                parallelism, workers = tight, fewer
+        return assessment.occupied(parallelism, workers)
 
     def _updated(self, view: View, memory: ElysiumMemory) -> ElysiumMemory:
         """The memory with all that is new in the view."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from penstock.analysis import OperatorRates, application_rates, newest, weighted_mean
 from penstock.errors import UsageError
 from penstock.model import Configuration, Decision, Keep, Observation, Operator, Reconfigure, View, diff
-from penstock.policies.assessment import Thresholds
+from penstock.policies.limits import Thresholds
 from penstock.policies.sizing import allowed_workers
 
 

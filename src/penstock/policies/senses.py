@@ -6,7 +6,9 @@ from itertools import pairwise
 
 from penstock.analysis import newest, weighted_mean
 from penstock.model import Configuration, Keep, Observation, Parallelism, Topology, View, diff
-from penstock.policies.assessment import DRAINING, Assessment, Load, Thresholds, scaled_to, total_per_s
+from penstock.policies.assessment import Assessment
+from penstock.policies.limits import DRAINING, Load, Thresholds
+from penstock.policies.loads import scaled_to, total_per_s
 from penstock.profiling import Estimator, Learned, Loads
 
 _RISES = 3
@@ -144,9 +146,10 @@ def to_carry(
 ) -> list[Load]:
     """The load itself and, with `drain_s` above 0, the load with all that waits worked off in that time.
 
-    What waits is the backlog, and what will arrive while the change pauses the application. Meanwhile instances and
-    workers may be almost fully busy, so that only a large backlog calls for more than the load itself does. What
-    cannot be worked off in time with everything that is allowed is worked off as fast as can be.
+    What waits is the backlog, but for what comes while one batch is worked on, which is there however fast all is, and
+    what will arrive while the change pauses the application. Meanwhile instances and workers may be almost fully busy,
+    so that only a large backlog calls for more than the load itself does. What cannot be worked off in time with
+    everything that is allowed is worked off as fast as can be.
     """
     loads = [Load(sources, thresholds.core_max, thresholds.cpu_max)]
     if drain_s <= 0 or view.latest is None:
@@ -154,10 +157,21 @@ def to_carry(
     wanted = {}
     for name, rates in sources.items():
         total, seen = total_per_s(rates), view.latest.applications.get(name)
-        waiting = (seen.backlog or 0.0) if seen is not None else 0.0
+        backlog = (seen.backlog or 0.0) if seen is not None else 0.0
+        waiting = max(0.0, backlog - _batch_s(view, name) * total)
         wanted[name] = total + (waiting + senses.pause_s(name) * total) / drain_s
     draining = _within_reach(view, estimator, sources, wanted)
     return [*loads, Load(draining, DRAINING, DRAINING)]
+
+
+def _batch_s(view: View, application: str) -> float:
+    """How long a batch lasted when the end of one was last seen; 0 where nothing is done in batches."""
+    for observation in reversed(view.observations):
+        seen = observation.applications.get(application)
+        paces = [o.batches_per_s for o in seen.operators.values() if o.batches_per_s] if seen is not None else []
+        if paces:
+            return 1.0 / min(paces)
+    return 0.0
 
 
 def _within_reach(view: View, estimator: Estimator, sources: Loads, wanted: Mapping[str, float]) -> Loads:

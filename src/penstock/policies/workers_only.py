@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from penstock.errors import UsageError
 from penstock.model import Configuration, Decision, Keep, Parallelism, Reconfigure, View, diff
-from penstock.policies.assessment import Thresholds
+from penstock.policies.limits import Thresholds
 from penstock.policies.senses import Senses, assess
 
 

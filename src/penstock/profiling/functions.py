@@ -1,4 +1,4 @@
-"""Functions of one variable that are learned from samples: two lines, and the small network of ELYSIUM.
+"""Functions of one variable that are learned from samples: three lines, and the small network of ELYSIUM.
 
 Each predicts with numpy alone and is saved as plain lists; scikit-learn is needed for training only.
 """
@@ -135,6 +135,17 @@ def affine(x: Floats, y: Floats, seed: int = 0) -> Line:
     return Line(float(slope), float(intercept))
 
 
+def median(x: Floats, y: Floats, seed: int = 0) -> Line:
+    """The line with the least absolute error, on which a few samples that others disturbed have no pull."""
+    from sklearn.linear_model import QuantileRegressor
+
+    largest = float(np.max(np.abs(x)))
+    if np.ptp(x) <= 1e-12 * max(1.0, largest):
+        return proportional(x, y)
+    model = QuantileRegressor(quantile=0.5, alpha=0.0).fit((x / largest)[:, None], y)
+    return Line(float(model.coef_[0]) / largest, float(model.intercept_))
+
+
 def network(x: Floats, y: Floats, seed: int = 0) -> TanhNetwork | Line:
     """The 1-3-1 network of ELYSIUM, trained from the given seed; a line where the samples do not vary."""
     from sklearn.exceptions import ConvergenceWarning
@@ -164,7 +175,12 @@ def network(x: Floats, y: Floats, seed: int = 0) -> TanhNetwork | Line:
 
 Fit: TypeAlias = Callable[[Floats, Floats, int], Function]
 
-CANDIDATES: Mapping[str, Fit] = {"proportional": proportional, "affine": affine, "network": network}
+CANDIDATES: Mapping[str, Fit] = {
+    "proportional": proportional,
+    "affine": affine,
+    "median": median,
+    "network": network,
+}
 """Ways to learn a function, the simplest first: of two that are equally good, the first is used."""
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 def application_rows() -> list[dict[str, Any]]:
     """One row per application; rates are None where it cannot be simulated or run on Spark."""
-    from penstock.spark.applications import SPARK_APPLICATIONS
+    from penstock.spark.applications.registry import SPARK_APPLICATIONS
     from penstock.workloads import APPLICATIONS
 
     return [_row(name) for name in dict.fromkeys((*APPLICATIONS, *SPARK_APPLICATIONS))]
@@ -30,7 +30,7 @@ def _range(low_per_s: float | None, high_per_s: float | None) -> str:
 
 
 def _row(name: str) -> dict[str, Any]:
-    from penstock.spark.applications import SPARK_APPLICATIONS
+    from penstock.spark.applications.registry import SPARK_APPLICATIONS
     from penstock.workloads import APPLICATIONS
 
     simulated, live = APPLICATIONS.get(name), SPARK_APPLICATIONS.get(name)

@@ -16,7 +16,7 @@ from penstock.model import Cluster, Configuration, Observation
 from penstock.service.requests import RunRequest
 from penstock.service.runs import JOURNAL, METRICS, discard, open_folder
 from penstock.spark.actuator import SparkActuator
-from penstock.spark.applications import SPARK_APPLICATIONS, spark_pipeline
+from penstock.spark.applications.registry import SPARK_APPLICATIONS, spark_pipeline
 from penstock.spark.clock import WallClock
 from penstock.spark.cluster import EmbeddedCluster, ExternalCluster, LocalCluster, SparkCluster
 from penstock.spark.completion import SourceLoad
@@ -44,8 +44,8 @@ _RANGE_PER_S = (100.0, 1_000.0)
 EXECUTORS = 4
 """The most executors a live run has, where nothing else is asked for."""
 _TARGET_S = 5.0
-_LEAD_S = 5.0
-"""How long the first event is after the queries have started."""
+_LEAD_S = 10.0
+"""How long queries have to start, and to plan and finish an empty batch, before the first event comes."""
 _WARM_UP_EVENTS = (50, 500)
 """The least and the most events that are used to warm up; between them it is what comes in a second at the peak."""
 BATCH_S = 5.0

@@ -182,7 +182,7 @@ def profile_load(request: ProfileRequest, history: LoadSeries, out: Path) -> Pro
     """Learn and keep nothing but how the load goes on, without running the application."""
     application, forecast = request.application, _continued(history)
     if request.live:
-        from penstock.spark.applications import spark_pipeline
+        from penstock.spark.applications.registry import spark_pipeline
 
         application = spark_pipeline(application).name
     name = model_name(request.live, request.execution)
@@ -241,7 +241,7 @@ def history_of(request: ProfileRequest) -> LoadSeries | None:
 def _history_curve(request: ProfileRequest, load: str, lasts_s: float) -> Curve:
     if request.live:
         from penstock.service.live import load_curve
-        from penstock.spark.applications import spark_pipeline
+        from penstock.spark.applications.registry import spark_pipeline
 
         return load_curve(spark_pipeline(request.application), load, lasts_s)
     run = replace(_run(request, load, request.seed), duration_s=lasts_s)

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from penstock.errors import ActionFailed, UsageError
+from penstock.spark.home import unpacked_home
 from penstock.spark.java import require_java
 from penstock.spark.processes import GuardedProcesses
 
@@ -312,8 +313,9 @@ class EmbeddedCluster(_Lifecycle):
         return pid, log, begin
 
     def _spawn(self, daemon: str, arguments: list[str], log: Path) -> int:
-        program = [str(spark_home() / "bin" / "spark-class"), f"org.apache.spark.deploy.{daemon}", "--host", LOOPBACK]
-        return self._running().run([*program, *arguments], self._environment(), log)
+        home = unpacked_home(self.folder)
+        program = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{daemon}", "--host", LOOPBACK]
+        return self._running().run([*program, *arguments], self._environment(home), log)
 
     def _running(self) -> GuardedProcesses:
         if self._processes is None:
@@ -325,12 +327,12 @@ class EmbeddedCluster(_Lifecycle):
         scratch = self.folder / "tmp"
         return f'{SMALL_JVM} {self.marker} "-Djava.io.tmpdir={scratch}"'
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, home: Path) -> dict[str, str]:
         # Settings meant for another Spark on this machine must not reach the private one.
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
         daemon_options = "-Dspark.master.rest.enabled=false -Dspark.worker.cleanup.enabled=true"
         return kept | {
-            "SPARK_HOME": str(spark_home()),
+            "SPARK_HOME": str(home),
             "SPARK_CONF_DIR": str(self.folder / "conf"),
             "SPARK_LOCAL_IP": LOOPBACK,
             "SPARK_LOCAL_DIRS": str(self.folder / "local"),
@@ -349,13 +351,6 @@ class EmbeddedCluster(_Lifecycle):
                     f"{what} of the embedded cluster was not ready after {_START_TIMEOUT_S:g} s:\n{_tail(log)}"
                 )
             time.sleep(_POLL_S)
-
-
-def spark_home() -> Path:
-    """The Spark that came with the installed pyspark; no other would speak with it reliably."""
-    import pyspark
-
-    return Path(pyspark.__file__).parent
 
 
 def _settings_here() -> dict[str, str]:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import ActionFailed, UsageError
-from penstock.spark.cluster import LOOPBACK, SMALL_JVM, SparkCluster, spark_home
+from penstock.spark.cluster import LOOPBACK, SMALL_JVM, SparkCluster
+from penstock.spark.home import spark_home, unpacked_home
 from penstock.spark.processes import GuardedProcesses
 
 if TYPE_CHECKING:
@@ -184,6 +185,8 @@ def _bring_executors(spark: "SparkSession", cluster: SparkCluster, limit: int | 
             wait_for_executors(spark, cluster.max_executors, _SURPLUS_TIMEOUT_S)
     youngest_last = sorted(StatusReader(spark).executors(), key=lambda executor: executor.added_at_s)
     kill_executors(spark, [executor.name for executor in youngest_last[limit:]])
+    # Ending executors lowers the total by their number: without this, nobody would replace one that dies.
+    set_total_executors(spark, limit)
 
 
 def _settings(cluster: SparkCluster, app_name: str, folder: Path) -> dict[str, str]:
@@ -212,7 +215,7 @@ def _settings(cluster: SparkCluster, app_name: str, folder: Path) -> dict[str, s
 def _spark_environment(cluster: SparkCluster, folder: Path) -> Iterator[None]:
     """The environment in which the driver starts; this process gets its own back afterwards."""
     changes: dict[str, str | None] = dict.fromkeys(_FOREIGN_VARIABLES)
-    changes["SPARK_HOME"] = str(spark_home())
+    changes["SPARK_HOME"] = str(unpacked_home(folder) if cluster.private else spark_home())
     changes["PYSPARK_PYTHON"] = changes["PYSPARK_DRIVER_PYTHON"] = sys.executable
     changes["SPARK_LAUNCHER_OPTS"] = SMALL_JVM
     if cluster.private:

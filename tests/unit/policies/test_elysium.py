@@ -199,6 +199,20 @@ class TestAlgorithm1:
         assert found.parallelism["pipeline"] == {"s0": 3, "s1": 3, "s2": 3}
         assert found.workers == 3
 
+    @pytest.mark.parametrize(("most", "instances"), [(16, 6), (3, 3)])
+    def test_every_worker_has_a_task(self, most: int, instances: int) -> None:
+        narrow = pipeline((400.0, 400.0, 200.0), max_parallelism=most, fused=True)
+        narrow = replace(narrow, cluster=type(narrow.cluster).homogeneous(8, 1))
+        # 1.5 slots of work: two instances at 0.75 of their time, which six workers would have to share not to be busy
+        # for more than half of theirs.
+        made = Elysium(core_max=0.9, cpu_max=0.5)
+        decision = decide(made, seen(150.0, configured(2, 2, 2, workers=2), narrow))
+        found = target(decision)
+        assert found.workers == instances
+        assert f"s1 at 0.75 of its time: 2 -> {instances}, as every worker needs a task" in decision.because
+        # The source, which cannot change without a pause, keeps what it needs itself.
+        assert found.parallelism["pipeline"] == {"s0": 2, "s1": instances, "s2": instances}
+
 
 class TestTime:
     def test_assessments_keep_their_distance(self) -> None:
@@ -288,6 +302,16 @@ class TestBeyondThePublication:
         # 120 arrive and 200 are to be worked off per second: 3.2 slots of s1 at up to 0.95 of their time.
         assert target(decision).parallelism["pipeline"]["s1"] == 4
         assert "to work off what waits" in decision.because
+
+    @pytest.mark.parametrize(("batch_s", "kept"), [(1.0, False), (100.0, True)])
+    def test_what_comes_while_a_batch_is_worked_on_is_not_waiting(self, batch_s: float, kept: bool) -> None:
+        view = self.backlogged(12_000.0)
+        *earlier, latest = view.observations
+        application = latest.applications["pipeline"]
+        operators = {name: replace(o, batches_per_s=1.0 / batch_s) for name, o in application.operators.items()}
+        latest = replace(latest, applications={"pipeline": replace(application, operators=operators)})
+        decision = decide(Elysium(drain_s=60.0), replace(view, observations=(*earlier, latest)))
+        assert isinstance(decision, Keep) is kept
 
     @pytest.mark.parametrize("made", [Elysium(drain_s=0.0), Elysium(plain=True)])
     def test_no_regard_for_it_when_switched_off(self, made: Elysium) -> None:

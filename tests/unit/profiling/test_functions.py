@@ -6,7 +6,7 @@ import pytest
 
 from penstock.errors import UsageError
 from penstock.profiling import Line, TanhNetwork, choose, function_from_json, percentage_error, relative_error
-from penstock.profiling.functions import Floats, affine, network, proportional
+from penstock.profiling.functions import Floats, affine, median, network, proportional
 
 X = np.linspace(10.0, 400.0, 80)
 
@@ -27,6 +27,15 @@ def test_a_fixed_part_calls_for_the_affine_line() -> None:
     assert fitted.errors["affine"] < 0.1 * fitted.errors["proportional"]
     line = affine(X, 0.3 + 0.001 * X)
     assert (line.slope, line.intercept) == (pytest.approx(0.001), pytest.approx(0.3))
+
+
+def test_a_few_disturbed_samples_have_no_pull_on_the_median_line() -> None:
+    disturbed = 0.3 + 0.001 * X
+    disturbed[::8] *= 2.0
+    line = median(X, disturbed)
+    assert (line.slope, line.intercept) == (pytest.approx(0.001), pytest.approx(0.3))
+    errors = choose(X.tolist(), disturbed.tolist()).errors
+    assert errors["median"] < 0.9 * errors["affine"]
 
 
 def test_a_bend_calls_for_the_network() -> None:
@@ -67,9 +76,8 @@ def test_an_unknown_function_is_refused() -> None:
 
 def test_samples_that_do_not_vary_give_a_line() -> None:
     same = np.full(5, 3.0)
-    line = affine(same, 2 * same)
-    assert isinstance(line, Line)
-    assert line.slope == pytest.approx(2.0)
+    for line in (affine(same, 2 * same), median(same, 2 * same)):
+        assert line.slope == pytest.approx(2.0)
     assert isinstance(network(same, 2 * same), Line)
 
 

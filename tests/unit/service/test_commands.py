@@ -17,7 +17,7 @@ from penstock.service import show, simulated
 from penstock.service.cli import app
 from penstock.service.policy_list import split_policies
 from penstock.service.requests import RunRequest
-from penstock.spark.applications import SPARK_APPLICATIONS
+from penstock.spark.applications.registry import SPARK_APPLICATIONS
 from penstock.workloads import APPLICATIONS, LOADS
 
 Penstock = Callable[..., Any]

@@ -5,12 +5,12 @@ import pickle
 import pytest
 
 from penstock.spark import names
-from penstock.spark.applications import spark_pipeline
 from penstock.spark.applications.entities import entities_of
 from penstock.spark.applications.fission_3 import moods
 from penstock.spark.applications.frequent_patterns import patterns_of
 from penstock.spark.applications.languages import UNKNOWN, detected, is_spanish
 from penstock.spark.applications.ranking import Ranking
+from penstock.spark.applications.registry import spark_pipeline
 from penstock.spark.applications.spam import trained_classifier
 from penstock.spark.payloads.news import labelled_news
 

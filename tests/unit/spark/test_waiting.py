@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.errors import UsageError
-from penstock.spark.applications import spark_pipeline
+from penstock.spark.applications.registry import spark_pipeline
 from penstock.spark.applications.waiting import service_s
 
 
