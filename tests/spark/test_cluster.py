@@ -15,6 +15,7 @@ from penstock.errors import ActionFailed, UsageError
 from penstock.spark.cluster import EmbeddedCluster, ExternalCluster
 from penstock.spark.internals import set_total_executors
 from penstock.spark.session import start_session, stop_session, wait_for_executors
+from penstock.spark.status import StatusReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,8 +61,7 @@ with EmbeddedCluster(Path(sys.argv[1])):
 
 def registered(spark: "SparkSession") -> int:
     """The number of executors, without the driver."""
-    context: Any = spark.sparkContext._jsc
-    return int(context.sc().getExecutorMemoryStatus().size()) - 1
+    return len(StatusReader(spark).executors())
 
 
 def seen_by_tasks(spark: "SparkSession", tasks: int) -> tuple[set[str], set[str]]:
@@ -144,8 +144,8 @@ def test_a_session_on_a_foreign_cluster_gives_back_what_it_did_not_ask_for(
     with EmbeddedCluster(tmp_path / "cluster", executors=2, workers=2) as foreign:
         foreign.release_executors()
         with ExternalCluster(foreign.master, max_executors=2) as cluster:
-            memory = {"spark.executor.memory": foreign.memory}
-            spark = start_session(cluster, "visitor", tmp_path / "driver", memory, executors=1)
+            settings = {"spark.executor.memory": foreign.memory, "spark.driver.host": "127.0.0.1"}
+            spark = start_session(cluster, "visitor", tmp_path / "driver", settings, executors=1)
             try:
                 assert eventually(lambda: registered(spark) == 1)
                 assert spark.range(100).count() == 100

@@ -148,8 +148,12 @@ def stop_session(spark: "SparkSession") -> None:
 
 def wait_for_executors(spark: "SparkSession", count: int, timeout_s: float = _EXECUTORS_TIMEOUT_S) -> None:
     """Return when at least `count` executors have registered; raises `ActionFailed` after `timeout_s`."""
+    from penstock.spark.status import StatusReader
+
+    # What the scheduler says: block managers of executors that were ended while they started may stay listed for ever.
+    status = StatusReader(spark)
     deadline = time.monotonic() + timeout_s
-    while (seen := _registered_executors(spark)) < count:
+    while (seen := len(status.executors())) < count:
         if time.monotonic() > deadline:
             raise ActionFailed(
                 f"Only {seen} of {count} executors came up within {timeout_s:g} s; "
@@ -307,9 +311,3 @@ def _end_gateway(gateway: Any) -> None:
     SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None
     SparkSession._activeSession = None
-
-
-def _registered_executors(spark: "SparkSession") -> int:
-    context: Any = spark.sparkContext._jsc
-    # The driver counts itself.
-    return int(context.sc().getExecutorMemoryStatus().size()) - 1
