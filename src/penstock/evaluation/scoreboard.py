@@ -158,12 +158,16 @@ class Scoreboard:
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
     """Every name with only those of its parameters that tell it apart from others of the same policy."""
-    parts = {name: (head, rest.split(",")) for name in names for head, _, rest in [name.partition(":")]}
+    parts = {}
+    for name in names:
+        policy, mark, number = name.partition(" #")
+        head, _, rest = policy.partition(":")
+        parts[name] = (head, rest.split(","), mark + number)
     short = {}
-    for name, (head, own) in parts.items():
-        others = [set(rest) for other, rest in parts.values() if other == head]
+    for name, (head, own, suffix) in parts.items():
+        others = [set(rest) for other, rest, _ in parts.values() if other == head]
         telling = [part for part in own if part not in set.intersection(*others)]
-        short[name] = ":".join([head, *([",".join(telling)] if telling else [])])
+        short[name] = ":".join([head, *([",".join(telling)] if telling else [])]) + suffix
     return short if len(set(short.values())) == len(short) else {name: name for name in short}
 
 

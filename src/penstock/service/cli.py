@@ -327,7 +327,8 @@ def _show_many(
         show.print_json(rows[0] if single else rows)
     else:
         title = f"{request.application} under {request.load} for {request.duration_s:g} s"
-        for table in Scoreboard.of(measures).tables(title, show.out.width):
+        board = Scoreboard.of(measures)
+        for table in (board if single else board.in_short()).tables(title, show.out.width):
             show.out.print(table)
         for line in spreads(measures):
             show.out.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -154,6 +154,8 @@ def test_names_say_no_more_than_they_must() -> None:
         "joint:window_s=10": "joint",
         "static": "static",
     }
+    rounds = ["a:x=1,y=2 #1", "a:x=1,y=2 #2", "a:x=1,y=3 #1"]
+    assert list(short_names(rounds).values()) == ["a:y=2 #1", "a:y=2 #2", "a:y=3 #1"]
     assert short_names(["a:x=1", "a:x=2"]) == {"a:x=1": "a:x=1", "a:x=2": "a:x=2"}
     twins = ["a:x=1,y=2", "a:y=2,x=1"]
     assert short_names(twins) == {name: name for name in twins}

@@ -9,6 +9,14 @@ import pytest
 
 from penstock.evaluation.papers import EXPERIMENTS, Row
 from penstock.evaluation.papers.comparison_page import by_measure, write_comparison
+from penstock.evaluation.papers.elysium_comparison import PROACTIVE
+from penstock.service import live_experiments
+from penstock.service.live_experiments import reproduce_live, usage_rows
+from penstock.service.profile import ProfileRequest, Watched, profile, simulated_source
+from penstock.service.requests import RunRequest
+from penstock.service.runs import JOURNAL, open_folder, run_folder
+from penstock.service.simulated import simulate
+from penstock.stores import SqliteJournal
 
 Penstock = Callable[..., Any]
 
@@ -71,5 +79,51 @@ def test_what_measures_the_same_is_in_one_picture(tmp_path: Path) -> None:
 def test_what_is_not_run_live_is_refused(penstock: Penstock, tmp_path: Path) -> None:
     done = penstock("reproduce", "stela-example", "--live")
     assert done.code == 2
-    assert "'stela-example' is not run live; leave out --live, or choose one of: elysium-figure-9" in done.err
+    assert "'stela-example' is not run live; leave out --live, or choose one of: elysium-table-2, " in done.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_of_usage_are_told_for_operators_segments_and_all(tmp_path: Path) -> None:
+    request = ProfileRequest("top-words", "sine:period=300", 600.0, execution="fused")
+    found = profile(request, simulated_source(request), tmp_path)
+    rows = {row.case: row for row in usage_rows(found)}
+    assert rows["live: splitter: mean error %"].ours == pytest.approx(100.0 * found.usage_errors["splitter"])
+    assert "live: source to total-ranker: mean error %" in rows
+    assert found.usage_error is not None
+    assert rows["live: all operators: mean error %"].ours == pytest.approx(100.0 * found.usage_error)
+    assert {row.published for row in rows.values()} == {3.0}
+
+
+def test_selectivities_are_learned_from_one_live_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def watch(load: str, seed: int) -> Watched:
+        asked.append(load)
+        return simulated_source(ProfileRequest("top-words", duration_s=600.0))("stair", seed)
+
+    monkeypatch.setattr(live_experiments, "live_source", lambda *_, **__: watch)
+    rows = {row.case: row for row in reproduce_live("elysium-table-2", True, tmp_path)}
+    assert asked == ["stair:low=5,high=40"]
+    assert rows["live: splitter -> stop-word-filter: average"].published == 17.86
+    assert rows["live: splitter -> stop-word-filter: average"].ours == pytest.approx(17.86, rel=0.02)
+
+
+def test_only_proactive_scaling_knows_the_load_from_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request of every run is as it would be on Spark; in its place the application is simulated."""
+    asked: list[RunRequest] = []
+
+    def run(request: RunRequest, out: Path) -> Path:
+        asked.append(request)
+        folder = open_folder(run_folder(out, request))
+        with SqliteJournal(folder / JOURNAL) as journal:
+            simulate(RunRequest("top-words", "static", "constant", 60.0), journal)
+        return folder
+
+    monkeypatch.setattr(live_experiments, "run_in_view", run)
+    rows = reproduce_live("elysium-figure-13", True, tmp_path)
+    assert [one.models for one in asked] == [None, None, tmp_path / "models"]
+    assert [path.parent.name for path in (tmp_path / "models").rglob("*.json")] == ["input-load"]
+    proactive = asked[-1]
+    assert "mode=proactive" in proactive.policy
+    assert len(rows) == 6
+    assert rows[-1].case == f"live: T1 square, {PROACTIVE}: nodes saved %"
