@@ -109,7 +109,8 @@ def _table_2(quick: bool, out: Path) -> list[Row]:
     request = _profiling(quick)
     seen = live_source(request, out, workers=1, master=None)(request.load, request.seed)
     learned = SelectivityProfile.train(seen.topology, seen.samples())
-    return selectivity_rows(learned, "of generated tweets, not of the published ones", "live: ")
+    note = "of generated tweets, not of the published ones"
+    return selectivity_rows(learned, note, "in every batch for the words in it", "live: ")
 
 
 def _figure_7(quick: bool, out: Path) -> list[Row]:

@@ -112,16 +112,19 @@ def table_2(quick: bool) -> list[Row]:
     """Selectivities of T1's streams over 30 minutes of a stair."""
     observations = observe(Setting(T1, "stair"), 600.0 if quick else 1800.0, 1)
     profile = SelectivityProfile.train(application(T1).topology, observations)
-    return selectivity_rows(profile, "built into the application, found by the profiler")
+    return selectivity_rows(profile, "built into the application, found by the profiler", "in proportion")
 
 
-def selectivity_rows(profile: SelectivityProfile, note: str, where: str = "") -> list[Row]:
-    """The published selectivities of T1 beside those that were learned `where`; the note says where they come from."""
+def selectivity_rows(profile: SelectivityProfile, note: str, counts_sent: str, where: str = "") -> list[Row]:
+    """The published selectivities of T1 beside those that were learned `where`.
+
+    The note says where they come from, `counts_sent` when the counter sends what it has counted.
+    """
     rows = []
     for (upstream, downstream), (mean, deviation) in _SELECTIVITIES.items():
         ratio, stream = profile.ratios[upstream, downstream], f"{where}{upstream} -> {downstream}"
         rows.append(Row(f"{stream}: average", mean, ratio.mean, note))
-        periodic = "sent periodically in the publication, in proportion here" if upstream == "counter" else ""
+        periodic = f"sent periodically in the publication, {counts_sent} here" if upstream == "counter" else ""
         rows.append(Row(f"{stream}: deviation", deviation, ratio.deviation, periodic))
     return rows
 
