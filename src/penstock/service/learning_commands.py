@@ -75,7 +75,8 @@ def profile(
         raise UsageError("There is nothing to learn the load from; give --history, or leave out --load-only.")
     os.environ.setdefault("MPLCONFIGDIR", str(open_folder(out) / ".cache"))
     if load_only and past is not None:
-        result = profile_load(request, past, out)
+        with show.working(f"Learning how the load of {application} goes on"):
+            result = profile_load(request, past, out)
     elif live:
         result = learn(request, live_source(request, out, workers, master), out, past)
     else:

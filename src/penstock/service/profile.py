@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Any, TypeAlias
 
 from penstock.control import LoopSettings, Observed, began
@@ -17,7 +17,7 @@ from penstock.service.requests import RunRequest
 from penstock.service.runs import METRICS, kept_entries, was_stopped
 from penstock.service.simulated import simulate
 from penstock.stores import MemoryJournal, MemoryMetricStore, ModelLibrary, SqliteMetricStore, average
-from penstock.workloads import Curve, Schedule, Trace
+from penstock.workloads import Curve, Trace
 
 MODELS = "models"
 """The folder of the model library below the output folder."""
@@ -25,6 +25,8 @@ MODELS = "models"
 
 _WARM_S, _MINUTE_S, _LEAST_LIVE_S = 60.0, 60.0, 180.0
 _HISTORY_STEPS = 200
+_PARTS = tuple((number + 0.5) / 20 for number in range(20))
+"""Where within a step of a history the load is looked up. A timetable of its events would take minutes for months."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +234,8 @@ def history_of(request: ProfileRequest) -> LoadSeries | None:
     curve = _history_curve(request, request.history, steps * request.step_s)
     if request.history_steps is None and isinstance(curve, Trace):
         steps = max(1, int(curve.length_s / request.step_s))
-    schedule = Schedule(curve)
-    until = [schedule.events_until(request.step_s * number) for number in range(steps + 1)]
-    loads = tuple((after - before) / request.step_s for before, after in pairwise(until))
+    starts_s = (request.step_s * number for number in range(steps))
+    loads = tuple(fmean(curve.rate_per_s(start_s + request.step_s * part) for part in _PARTS) for start_s in starts_s)
     return LoadSeries(-request.step_s * steps, request.step_s, loads)
 
 

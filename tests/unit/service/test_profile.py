@@ -122,6 +122,17 @@ def test_a_trace_is_a_history_from_its_beginning_to_its_end(tmp_path: Path) -> N
     assert history.values == pytest.approx(range(90))
 
 
+def test_a_year_is_a_history_as_well() -> None:
+    """Its load is looked up: a timetable of its events would neither end in time nor fit into memory."""
+    load = "diurnal:low=10,high=90,day=86400,weekend=1"
+    request = ProfileRequest("top-words", step_s=3600.0, history=load, history_steps=24 * 365)
+    history = history_of(request)
+    assert history is not None
+    assert len(history.values) == 24 * 365
+    assert history.values[:24] == pytest.approx(history.values[-24:])
+    assert 10.0 <= min(history.values) < max(history.values) <= 90.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -151,7 +162,7 @@ def test_the_load_alone_is_learned_without_a_run(penstock: Penstock, tmp_path: P
     assert (set(made.profiles), set(made.forecasters), set(made.histories)) == (set(), {"top-words"}, {"top-words"})
     shown = penstock("profile", "top-words", "--history", "sine:period=1200", "--load-only")
     assert "(used)" in shown.out
-    assert shown.err.splitlines() == ["Models: runs/models"]
+    assert shown.err.splitlines() == ["Learning how the load of top-words goes on ...", "Models: runs/models"]
 
 
 def test_a_load_without_a_pattern_teaches_no_forecast(tmp_path: Path) -> None:
