@@ -90,7 +90,10 @@ def test_errors_of_usage_are_told_for_operators_segments_and_all(tmp_path: Path)
     assert rows["live: splitter: mean error %"].ours == pytest.approx(100.0 * found.usage_errors["splitter"])
     assert "live: source to total-ranker: mean error %" in rows
     assert found.usage_error is not None
-    assert rows["live: all operators: mean error %"].ours == pytest.approx(100.0 * found.usage_error)
+    assert rows["live: weighted average over operators: mean error %"].ours == pytest.approx(100.0 * found.usage_error)
+    plain = [error for name, error in found.usage_errors.items() if name != "source to total-ranker"]
+    average = rows["live: average over operators: mean error %"].ours
+    assert average == pytest.approx(100.0 * sum(plain) / len(plain))
     assert {row.published for row in rows.values()} == {3.0}
 
 
