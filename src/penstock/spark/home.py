@@ -19,7 +19,9 @@ def unpacked_home(folder: Path) -> Path:
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
     for name in ("bin", "jars"):
-        link = home / name
-        link.unlink(missing_ok=True)
-        link.symlink_to(spark_home() / name)
+        link, target = home / name, spark_home() / name
+        # One that is right stays: another process of the cluster may be about to start from it.
+        if not link.is_symlink() or link.readlink() != target:
+            link.unlink(missing_ok=True)
+            link.symlink_to(target)
     return home
