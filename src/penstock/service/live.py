@@ -49,8 +49,8 @@ _LEAD_S = 10.0
 _WARM_UP_EVENTS = (50, 500)
 """The least and the most events that are used to warm up; between them it is what comes in a second at the peak."""
 BATCH_S = 5.0
-"""A batch holds at most what falls due in so many seconds when the load is highest: a backlog in one batch would keep
-everything from being changed for as long as it takes."""
+"""A batch need hold no more than what falls due in so many seconds when the load is highest: a backlog in one batch
+would keep everything from being changed for as long as it takes."""
 _DRAIN_S = 120.0
 """How long a run may go on after its load has ended, to finish what has arrived."""
 _KEEP_S = 86_400.0
@@ -168,6 +168,12 @@ def _counted(entries: Sequence[Entry]) -> dict[str, tuple[float, float]]:
             arrived, completed = counted.get(name, (0.0, 0.0))
             counted[name] = arrived + (seen.arrived or 0.0), completed + (seen.completed or 0.0)
     return counted
+
+
+def longest_batch_s(trigger_s: float) -> float:
+    """In how many seconds of the highest load as much falls due as a batch may hold: always more than comes between two
+    batches, so that what waits gets less."""
+    return max(BATCH_S, 1.5 * trigger_s)
 
 
 def load_curve(pipeline: Pipeline, load: str, duration_s: float) -> Curve:
@@ -321,6 +327,8 @@ class _LiveRun:
         folder: Path,
         parallelism: Mapping[str, int],
     ) -> RunningPipeline:
+        longest_s = longest_batch_s(self._request.trigger_s)
+
         def open_load(session: "SparkSession", source: "SourceNode", partitions: int) -> "DataFrame":
             load = loads[source.name]
             opened = load_source(
@@ -329,7 +337,7 @@ class _LiveRun:
                 self._request.seed,
                 load.epoch_s,
                 partitions=partitions,
-                max_rows_per_batch=max(1, load.most_due(BATCH_S, self._request.duration_s)),
+                max_rows_per_batch=max(1, load.most_due(longest_s, self._request.duration_s)),
                 duration_s=load.duration_s,
             )
             return opened(session)
