@@ -17,7 +17,7 @@ from penstock.errors import InvalidModel, UnknownName, UsageError
 from penstock.spark import Pipeline, RunningPipeline, RunOptions
 from penstock.spark.applications.counting import counted
 from penstock.spark.applications.lexicon import emphasis, mood, negations, score, stem, strengths
-from penstock.spark.applications.ranking import ranked, updated
+from penstock.spark.applications.ranking import bucket_of, ranked, updated
 from penstock.spark.applications.registry import SPARK_APPLICATIONS, load_user_pipeline, of_application, spark_pipeline
 from penstock.spark.applications.synthetic import Stage
 from penstock.spark.applications.top_words import stop_words
@@ -104,10 +104,11 @@ class TestWordCount:
 
 
 class TestTopWords:
+    @pytest.mark.parametrize("taking_time", ["", ",scale=100"])
     def test_the_last_rankings_are_those_of_a_plain_computation(
-        self, spark: "SparkSession", tweets: Recorded, tmp_path: Path
+        self, spark: "SparkSession", tweets: Recorded, tmp_path: Path, taking_time: str
     ) -> None:
-        batches = results(spark, spark_pipeline("top-words:k=5,max=2"), tweets, tmp_path, "rankings")
+        batches = results(spark, spark_pipeline(f"top-words:k=5,max=2{taking_time}"), tweets, tmp_path, "rankings")
         last: dict[int, dict[int, tuple[str, int]]] = {}
         for rows in batches:
             emitted: dict[int, dict[int, tuple[str, int]]] = defaultdict(dict)
@@ -135,6 +136,14 @@ class TestTopWords:
             counts.update(batch)
             ranking = ranked(ranking, [(word, counts[word]) for word in set(batch)], k)
         assert ranking == sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:k]
+
+
+def test_buckets_are_spread_evenly_over_any_number_of_instances(spark: "SparkSession") -> None:
+    buckets = spark.range(1000).selectExpr(f"{bucket_of('id')} AS bucket").distinct().cache()
+    for instances in range(1, 9):
+        spread = Counter(row["to"] for row in buckets.selectExpr(f"pmod(hash(bucket), {instances}) AS to").collect())
+        assert len(spread) == instances
+        assert max(spread.values()) - min(spread.values()) <= 1
 
 
 class TestForgettingWindows:

@@ -58,16 +58,43 @@ def pipeline(poison: Path) -> Pipeline:
     return counting
 
 
+def first_events(most: int) -> Pipeline:
+    """Keeps the first events of all, each once; Spark aggregates nothing before that."""
+    counting = Pipeline("counting")
+    numbers = counting.source("numbers", load="numbers")
+
+    @counting.operator(after=numbers, parallelism=(1, 4))
+    def twice(df: "DataFrame") -> "DataFrame":
+        return df.where(f"event_id < {most}")
+
+    @counting.operator(after=twice, key="event_id", stateful=True, mode="append", parallelism=(1, 4))
+    def count(df: "DataFrame") -> "DataFrame":
+        return df.dropDuplicates(["event_id"])
+
+    @counting.sink(after=count)
+    def counts(df: "DataFrame", batch: int) -> None:
+        df.write.format("noop").mode("overwrite").save()
+
+    return counting
+
+
 class Bench:
     """A pipeline with a monitor and an actuator; the load ends after `duration_s`, so that totals can be known."""
 
-    def __init__(self, spark: "SparkSession", folder: Path, execution: str, duration_s: float | None = None) -> None:
+    def __init__(
+        self,
+        spark: "SparkSession",
+        folder: Path,
+        execution: str,
+        duration_s: float | None = None,
+        made: Pipeline | None = None,
+    ) -> None:
         self.folder = folder
         self.poison = folder / "poison"
         self.clock = WallClock(time.time())
         self.load = SourceLoad(Schedule(Constant(RATE_PER_S)), self.clock.epoch_s, duration_s)
         options = RunOptions(trigger_s=0.3, open_load=self._open, stop_timeout_s=60)
-        self.running = RunningPipeline(spark, pipeline(self.poison), execution, folder, START, options)
+        self.running = RunningPipeline(spark, made or pipeline(self.poison), execution, folder, START, options)
         workers = WorkerNames(Cluster.homogeneous(1, 2))
         intents = IntentLog(folder / "intents.jsonl")
         initial = Configuration({"counting": START}, 1)
@@ -90,6 +117,13 @@ class Bench:
         inspect(observation, {"counting": self.running.topology}, previous_s)
         self.seen.append(observation)
         return observation.applications["counting"]
+
+    def observe_the_end(self, eventually: Eventually) -> ApplicationObservation:
+        """What is seen when all events of a load that has ended are completed, and that is settled."""
+        assert eventually(self.complete)
+        settled_s = time.time() + 0.5
+        assert eventually(lambda: time.time() > settled_s)
+        return self.observe()
 
     def total(self, what: str) -> float:
         return float(sum(getattr(observation.applications["counting"], what) for observation in self.seen))
@@ -180,8 +214,8 @@ def check_rates(bench: Bench) -> None:
     assert worker.operators == {"counting/numbers": 1, "counting/twice": 2, "counting/count": 2}
 
 
-def test_rates_are_known_where_spark_leaves_out_an_exchange(fused: Bench, eventually: Eventually) -> None:
-    """With one instance each, `twice` and `count` are in one stage."""
+def test_with_one_instance_each_operators_have_stages_of_their_own(fused: Bench, eventually: Eventually) -> None:
+    """Spark would leave out an exchange from one task to one task, and the time of the stage would be halved."""
     fused.running.start()
     fused.actuator.apply(Configuration({"counting": {"numbers": 1, "twice": 1, "count": 1}}, 1))
     assert eventually(lambda: fused.observe().operators["count"].instances == 1)
@@ -191,8 +225,26 @@ def test_rates_are_known_where_spark_leaves_out_an_exchange(fused: Bench, eventu
 
     assert eventually(all_known)
     operators = fused.seen[-1].applications["counting"].operators
+    assert operators["twice"].busy_s != operators["count"].busy_s
     assert operators["twice"].processed_per_s == pytest.approx(operators["numbers"].processed_per_s)
     assert operators["count"].processed_per_s == pytest.approx(2 * (operators["twice"].processed_per_s or 0.0))
+
+
+def test_rows_that_spark_does_not_aggregate_are_counted_in_every_batch(
+    spark: "SparkSession", tmp_path: Path, eventually: Eventually
+) -> None:
+    """A third of the events is kept, but none of the batch whose marks are looked at."""
+    duration_s = 6.0
+    total = round(duration_s * RATE_PER_S)
+    bench = Bench(spark, tmp_path / "run", "fused", duration_s, first_events(total // 3))
+    try:
+        bench.running.start()
+        operators = bench.observe_the_end(eventually).operators
+    finally:
+        bench.running.stop()
+    assert bench.total("completed") == total
+    assert operators["count"].processed_per_s == pytest.approx((operators["numbers"].processed_per_s or 0.0) / 3)
+    assert operators["twice"].output_per_s["count"] == operators["count"].processed_per_s
 
 
 def test_a_window_with_two_plans_fits_together(spark: "SparkSession", tmp_path: Path, eventually: Eventually) -> None:
@@ -203,10 +255,7 @@ def test_a_window_with_two_plans_fits_together(spark: "SparkSession", tmp_path: 
         bench.actuator.apply(Configuration({"counting": {"numbers": 1, "twice": 1, "count": 1}}, 1))
         assert eventually(lambda: known(bench.observe().operators["count"]))
         bench.actuator.apply(Configuration({"counting": START}, 1))
-        assert eventually(bench.complete)
-        settled_s = time.time() + 0.5
-        assert eventually(lambda: time.time() > settled_s)
-        operators = bench.observe().operators
+        operators = bench.observe_the_end(eventually).operators
     finally:
         bench.running.stop()
     assert known(operators["numbers"])

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 EVENT_ID = "event_id"
+_MORE_THAN_THERE_ARE = 1_000_000
 
 
 def build_frame(
@@ -77,10 +78,14 @@ class _Builder:
         return result  # type: ignore[no-any-return]
 
     def _entered(self, node: OperatorNode, frame: "DataFrame") -> "DataFrame":
-        """The frame behind the operator's own exchange; Spark itself puts one in front of state."""
+        """The frame behind the operator's own exchange; Spark itself puts one in front of state.
+
+        It would leave that out where all rows are in one partition already, and the operator would share a stage with
+        the one before it. A coalesce to more partitions than there are changes nothing but what Spark knows of them.
+        """
         number = self._graph.listed.index(node.name)
         if node.stateful:
-            return mark(frame, number, Side.IN)
+            return mark(frame, number, Side.IN).coalesce(_MORE_THAN_THERE_ARE)
         spread = _spread(node, number, frame)
         if node.name in self._plan.pinned:
             return mark(frame.repartition(self._parallelism[node.name], spread), number, Side.IN)

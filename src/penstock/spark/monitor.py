@@ -257,8 +257,8 @@ class _SegmentView:
         work = self.window.work.get(name)
         if name not in self.plan.stateful and (work is None or work.alone):
             return None if work is None else work.read_rows
-        # What a stateful operator reads has been aggregated in part already, and what a shared stage reads is for all
-        # who share it (Spark leaves out an exchange from one task to one task); what feeds it tells how much it was.
+        # What a stateful operator reads may have been aggregated in part already, and what a shared stage reads is for
+        # all who share it; what feeds it tells how much it was.
         fed = [
             self.window.rows.get(self._channel(upstream)) if self._outside(upstream) else self._rows_out(upstream, name)
             for upstream in self.topology.upstream(name)
@@ -269,7 +269,8 @@ class _SegmentView:
     def _rows_out(self, name: str, downstream: str) -> float | None:
         """Rows that an operator returns, for an operator of the same segment."""
         work = self.window.work.get(name)
-        if downstream not in self.plan.stateful and work is not None and work.alone:
+        counted = downstream not in self.plan.stateful or name in self.window.whole
+        if counted and work is not None and work.alone:
             return work.written_rows
         rows, ratio = self.rows_in.get(name), self.window.selectivity.get(name)
         return None if rows is None or ratio is None else rows * ratio

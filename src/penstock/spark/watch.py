@@ -70,7 +70,8 @@ class SegmentWindow:
     `finished` are all batches committed since the last look. The rest describes those of them of whose stages it is
     known which operators they worked for (all, if it is known of none), which took `span_s` seconds: 0 if nothing was
     to be done, None if a batch has been under way all the time.
-    `selectivity` is rows returned per row handed over; `rows` counts those taken from each source and channel.
+    `selectivity` is rows returned per row handed over, as sampled; `whole` are the operators whose stages write every
+    row that is returned, so that these are counted. `rows` counts those taken from each source and channel.
     """
 
     finished: tuple[BatchProgress, ...] = ()
@@ -79,6 +80,7 @@ class SegmentWindow:
     work: Mapping[str, Work] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
     selectivity: Mapping[str, float] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
     parallel_share: float | None = None
     states: tuple[StateProgress, ...] = ()
 
@@ -103,6 +105,7 @@ class SegmentWatch:
         self._marked: MarkedRows | None = None
         self._sample: Sample | None = None
         self._passed: dict[Mark, float] = {}
+        self._whole: dict[str, bool] = {}
         self._states: tuple[StateProgress, ...] = ()
 
     def finished(self) -> tuple[BatchProgress, ...]:
@@ -133,8 +136,10 @@ class SegmentWatch:
         ends_s = [min(self._covered_until_s, measured[0].started_at_s), *(batch.committed_at_s for batch in measured)]
         self._covered_until_s = ends_s[-1]
         stages = [pool.take(batch.run_id, batch.batch) for batch in measured]
-        self._take_sample(measured, stages, reader)
+        position = self._take_sample(measured, stages, reader)
         owned = [(own, stage_owners(own, pool.codegens, self._sample, self.flow)) for own in stages]
+        if position is not None:
+            self._compare(work_of([owned[position]]))
         # A change of parallelism changes the plan, and the marks are those of the newest: older batches do not fit it.
         telling = [i for i, (_, owners) in enumerate(owned) if owners] or range(len(measured))
         described = tuple(measured[i] for i in telling)
@@ -145,6 +150,7 @@ class SegmentWatch:
             work_of(owned[i] for i in telling),
             self._rows(described),
             self._selectivity(),
+            frozenset(name for name, whole in self._whole.items() if whole),
             _parallel_share(described, [stages[i] for i in telling]),
             self._states,
         )
@@ -161,13 +167,14 @@ class SegmentWatch:
 
     def _take_sample(
         self, measured: tuple[BatchProgress, ...], stages: list[tuple[StageRecord, ...]], reader: StatusReader
-    ) -> None:
-        """Take the newest marks that belong to a measured batch; those of a batch still settling wait for it."""
+    ) -> int | None:
+        """Take the newest marks that belong to a measured batch, and tell to which; those of a batch still settling
+        wait for it."""
         held, self._marked = self._marked, None if self._query is None else reader.marked_rows(self._query)
         numbers = {batch.batch: position for position, batch in enumerate(measured)}
         marked = next((m for m in (self._marked, held) if m is not None and m.filters and m.batch in numbers), None)
         if marked is None:
-            return
+            return None
         position = numbers[marked.batch]
         self._sample = Sample.of(marked, len({stage.stage for stage in stages[position]}))
         source_rows = self._rows((measured[position],))
@@ -176,6 +183,15 @@ class SegmentWatch:
                 self._pass(Mark(number, Side.IN), source_rows[name])
         for mark, rows in self._sample.rows.items():
             self._pass(mark, rows)
+        return position
+
+    def _compare(self, sampled: Mapping[str, Work]) -> None:
+        """See who wrote fewer rows in the sampled batch than were returned: Spark aggregates in part what goes to some
+        operators with state, and where it has once, it may again."""
+        for number, name in self.flow.numbers.items():
+            returned = self._sample.rows.get(Mark(number, Side.OUT)) if self._sample is not None else None
+            if returned is not None and name in sampled and sampled[name].alone:
+                self._whole[name] = self._whole.get(name, True) and sampled[name].written_rows >= returned
 
     def _pass(self, mark: Mark, rows: int) -> None:
         # Old samples fade, so that one batch without output does not look like an operator without output.

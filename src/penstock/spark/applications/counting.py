@@ -12,26 +12,25 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues, ValueState
 
-from penstock.spark.applications.ranking import Ranking
+from penstock.spark.applications.ranking import Ranking, bucket_of
+from penstock.spark.applications.waiting import served
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_BUCKETS = 64
 
 Counts: TypeAlias = Mapping[int, Mapping[str, int]]
 """How often each item occurred in every window; windows are numbers that grow with time."""
 
 
-def count_items(events: "DataFrame", ranking: Ranking) -> "DataFrame":
+def count_items(events: "DataFrame", ranking: Ranking, service_s: float = 0.0) -> "DataFrame":
     """How often each item that is to be ranked has occurred in each window, whenever that changes.
 
     `events` must have an `event_time` and the item; what comes out has a `window_start`, the item and its `count`.
+    Every event takes `service_s`.
     """
-    bucket = f"pmod(xxhash64({ranking.item}), {_BUCKETS}) AS bucket"
     window = f"unix_micros(window(event_time, '{ranking.window_s} seconds', '{ranking.slide_s} seconds').start)"
-    items = events.selectExpr(bucket, f"{window} AS window", f"{ranking.item} AS item")
-    processor = WindowCounts(ranking.windows)
+    items = events.selectExpr(f"{bucket_of(ranking.item)} AS bucket", f"{window} AS window", f"{ranking.item} AS item")
+    processor = WindowCounts(ranking.windows, service_s)
     schema = "window bigint, item string, count bigint"
     counts = items.groupBy("bucket").transformWithState(processor, schema, "Append", "None")
     return counts.selectExpr("timestamp_micros(window) AS window_start", f"item AS {ranking.item}", "count")
@@ -56,8 +55,9 @@ class WindowCounts(StatefulProcessor):
     Rows must have a `window` and an `item`; those emitted have these and a `count`.
     """
 
-    def __init__(self, windows: int) -> None:
+    def __init__(self, windows: int, service_s: float) -> None:
         self._windows = windows
+        self._service_s = service_s
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
@@ -65,15 +65,16 @@ class WindowCounts(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         """Take the items of one batch for one key."""
-        (text,) = self._kept.get() or ("[]",)
-        counts: dict[int, dict[str, int]] = dict(json.loads(text))
-        changed = counted(counts, ((row["window"], row["item"]) for row in rows), self._windows)
-        for window, items in changed.items():
-            counts.setdefault(window, {}).update(items)
-        self._kept.update((json.dumps(sorted(counts.items())[-self._windows :]),))
-        for window, items in changed.items():
-            for item, count in items.items():
-                yield Row(window=window, item=item, count=count)
+        with served(rows, self._service_s) as taken:
+            (text,) = self._kept.get() or ("[]",)
+            counts: dict[int, dict[str, int]] = dict(json.loads(text))
+            changed = counted(counts, ((row["window"], row["item"]) for row in taken), self._windows)
+            for window, items in changed.items():
+                counts.setdefault(window, {}).update(items)
+            self._kept.update((json.dumps(sorted(counts.items())[-self._windows :]),))
+            for window, items in changed.items():
+                for item, count in items.items():
+                    yield Row(window=window, item=item, count=count)
 
     def close(self) -> None:
         """Nothing is open."""

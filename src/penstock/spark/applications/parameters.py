@@ -41,3 +41,11 @@ def not_negative(text: str) -> float:
     if not 0 <= number < math.inf:
         raise UsageError(f"{text} makes no sense here; it must be 0 or more.")
     return number
+
+
+def above_zero(text: str) -> float:
+    """A number above 0."""
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise UsageError(f"{text} makes no sense here; it must be above 0.")
+    return number

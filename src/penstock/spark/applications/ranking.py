@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues, ValueState
 
+from penstock.spark.applications.waiting import served
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_BUCKETS = 16
+_BUCKETS = (480, 65, 369, 243, 296, 648, 380, 258, 4241, 90, 445, 1752, 635, 853, 1414, 346)
+"""Keys that Spark's hash spreads as evenly as can be over any number of partitions up to 8: divided by the least common
+multiple of 1 to 8 their hashes leave 0 to 15. Every key costs something in every batch, so there should be few."""
 _TABLES = 4
 
 Counted: TypeAlias = tuple[str, int]
@@ -40,23 +44,33 @@ class Ranking:
         return 2 + math.ceil((self.window_s - self.slide_s + self.lateness_s) / self.slide_s)
 
 
-def rank_buckets(counts: "DataFrame", ranking: Ranking) -> "DataFrame":
+def bucket_of(item: str) -> str:
+    """The expression for the bucket of a column's value: by buckets, operators with state divide their work."""
+    numbers = ", ".join(f"{number}L" for number in _BUCKETS)
+    return f"element_at(array({numbers}), CAST(pmod(xxhash64({item}), {len(_BUCKETS)}) AS INT) + 1)"
+
+
+def rank_buckets(counts: "DataFrame", ranking: Ranking, service_s: float = 0.0) -> "DataFrame":
     """The first of every window in each `bucket` of items, whenever they change.
 
     `counts` must have a `window_start`, the item and its `count`; what comes out has these, the bucket and a `place`.
+    Every count takes `service_s`.
     """
-    bucket = f"pmod(xxhash64({ranking.item}), {_BUCKETS})"
-    return _rank(counts.selectExpr(f"{bucket} AS bucket", "*"), "bucket", ranking)
+    return _rank(counts.selectExpr(f"{bucket_of(ranking.item)} AS bucket", "*"), "bucket", ranking, service_s)
 
 
-def rank_windows(rankings: "DataFrame", ranking: Ranking) -> "DataFrame":
-    """The first of every window, whenever they change; windows take turns at the tables by which state is divided."""
+def rank_windows(rankings: "DataFrame", ranking: Ranking, service_s: float = 0.0) -> "DataFrame":
+    """The first of every window, whenever they change; windows take turns at the tables by which state is divided.
+
+    Every place of the `rankings` takes `service_s`.
+    """
     table = f"pmod(unix_seconds(window_start) div {ranking.slide_s}, {_TABLES})"
-    return _rank(rankings.selectExpr(f"{table} AS table", "window_start", ranking.item, "count"), "table", ranking)
+    counts = rankings.selectExpr(f"{table} AS table", "window_start", ranking.item, "count")
+    return _rank(counts, "table", ranking, service_s)
 
 
-def _rank(counts: "DataFrame", key: str, ranking: Ranking) -> "DataFrame":
-    processor = TopCounted(ranking.k, ranking.windows, key)
+def _rank(counts: "DataFrame", key: str, ranking: Ranking, service_s: float) -> "DataFrame":
+    processor = TopCounted(ranking.k, ranking.windows, key, service_s)
     schema = f"{key} bigint, window bigint, place int, item string, count bigint"
     # Times go through Python as plain numbers, which have no time zone to get wrong.
     numbered = counts.selectExpr(key, "unix_micros(window_start) AS window", f"{ranking.item} AS item", "count")
@@ -98,10 +112,11 @@ class TopCounted(StatefulProcessor):
     Rows must have a `window`, an `item` and a `count`; those emitted have these, the `key` and a `place`.
     """
 
-    def __init__(self, k: int, windows: int, key: str) -> None:
+    def __init__(self, k: int, windows: int, key: str, service_s: float) -> None:
         self._k = k
         self._windows = windows
         self._key = key
+        self._service_s = service_s
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
@@ -109,16 +124,16 @@ class TopCounted(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         """Take the counts of one batch for one key."""
-        rankings = self._read()
-        updates = ((row["window"], row["item"], row["count"]) for row in rows)
-        changed = updated(rankings, updates, self._k, self._windows)
-        if not changed:
-            return
-        newest = sorted((rankings | changed).items())[-self._windows :]
-        self._kept.update((json.dumps(newest),))
-        for window, ranking in changed.items():
-            for place, (item, count) in enumerate(ranking, start=1):
-                yield Row(**{self._key: key[0]}, window=window, place=place, item=item, count=count)
+        with served(rows, self._service_s) as taken:
+            rankings = self._read()
+            updates = ((row["window"], row["item"], row["count"]) for row in taken)
+            changed = updated(rankings, updates, self._k, self._windows)
+            if changed:
+                newest = sorted((rankings | changed).items())[-self._windows :]
+                self._kept.update((json.dumps(newest),))
+            for window, ranking in changed.items():
+                for place, (item, count) in enumerate(ranking, start=1):
+                    yield Row(**{self._key: key[0]}, window=window, place=place, item=item, count=count)
 
     def close(self) -> None:
         """Nothing is open."""

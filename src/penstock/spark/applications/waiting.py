@@ -4,9 +4,10 @@ With it scaling can be seen on a machine with fewer cores than the cluster has s
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from penstock.errors import UsageError
 from penstock.spark.applications.parameters import read
@@ -15,10 +16,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+Row = TypeVar("Row")
+
 
 def wait_for(rows: "DataFrame", service_s: float) -> "DataFrame":
     """The same rows, each after its service time."""
     return rows.mapInArrow(Wait(service_s), rows.schema) if service_s > 0 else rows
+
+
+@contextmanager
+def served(rows: Iterable[Row], service_s: float) -> Iterator[list[Row]]:
+    """All these rows, and what is done with them lasts as long as they take together, unless it does so anyhow.
+
+    For operators with state: their rows come from Spark's exchange right into Python.
+    """
+    began_s = time.monotonic()
+    taken = list(rows)
+    yield taken
+    time.sleep(max(0.0, began_s + len(taken) * service_s - time.monotonic()))
 
 
 def service_s(parameters: Mapping[str, str]) -> float:
