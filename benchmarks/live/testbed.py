@@ -101,10 +101,16 @@ class Live:
 
 
 @contextmanager
-def session(folder: Path, executors: int, max_executors: int, memory: str = "512m") -> "Iterator[Any]":
+def session(
+    folder: Path,
+    executors: int,
+    max_executors: int,
+    memory: str = "512m",
+    conf: Mapping[str, str] | None = None,
+) -> "Iterator[Any]":
     """A session with `executors` executors on a private cluster; yields both."""
     with EmbeddedCluster(folder / "cluster", executors=max_executors, memory=memory) as cluster:
-        spark = start_session(cluster, "benchmark", folder / "session", executors=executors)
+        spark = start_session(cluster, "benchmark", folder / "session", conf, executors)
         try:
             yield spark, cluster
         finally:

@@ -22,15 +22,22 @@ class GuardedProcesses:
     reach this process only. `close` may be called more than once and returns when everything is gone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         self._guardian: subprocess.Popen[str] = subprocess.Popen(
             [sys.executable, "-I", "-S", guardian.__file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
+            cwd=folder,
             start_new_session=True,
         )
+
+    @property
+    def alias(self) -> Path | None:
+        """A short path to `folder`, however long its own is, until `close`; None where the system has no such thing."""
+        path = Path(f"/proc/{self._guardian.pid}/cwd")
+        return path if path.exists() else None
 
     def run(self, command: Sequence[str | Path], env: Mapping[str, str], log: Path) -> int:
         """Start `command`, its output appended to `log`; the new process's number. Raises `ActionFailed`."""

@@ -104,7 +104,7 @@ def start_session(
     settings = _settings(cluster, app_name, folder) | dict(conf or {})
     cluster.hold_executors()
     with _spark_environment(cluster, folder), _own_interrupt_handler():
-        spark = _launch(settings, folder)
+        spark = _launch(settings, folder, cluster.private)
     try:
         if cluster.elastic:
             _bring_executors(spark, cluster, limit)
@@ -256,7 +256,15 @@ def _own_interrupt_handler() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
 
 
-def _launch(settings: Mapping[str, str], folder: Path) -> "SparkSession":
+def _python_sockets(guard: GuardedProcesses) -> dict[str, str]:
+    """Settings with which Spark and its Python processes talk through files: see decision 25."""
+    if guard.alias is None:
+        return {}
+    prefix = "spark.python.unix.domain.socket"
+    return {f"{prefix}.enabled": "true", f"{prefix}.dir": str(guard.alias)}
+
+
+def _launch(settings: Mapping[str, str], folder: Path, private: bool) -> "SparkSession":
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -264,26 +272,27 @@ def _launch(settings: Mapping[str, str], folder: Path) -> "SparkSession":
     for name in ("conf", "local", "tmp", "warehouse"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "log4j2.properties").write_text(_DRIVER_LOGGING)
-    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    guard = GuardedProcesses(folder / "tmp")
+    sockets = _python_sockets(guard) if private else {}
+    conf = SparkConf(loadDefaults=False).setAll(list((sockets | dict(settings)).items()))
     output = folder / "driver.out"
     launch: Any = launch_gateway
     gateway: Any = None
     try:
         with output.open("ab") as stream:
             gateway = launch(conf, {"stdout": stream, "stderr": subprocess.STDOUT})
-        guard = _guards[gateway.proc.pid] = GuardedProcesses()
+        _guards[gateway.proc.pid] = guard
         guard.watch(gateway.proc.pid)
         context = SparkContext(conf=conf, gateway=gateway)
         return SparkSession(context)
-    except Exception as error:
+    except BaseException as error:
         if gateway is not None:
             _end_gateway(gateway)
+        guard.close()
+        if not isinstance(error, Exception):
+            raise
         lines = output.read_text(errors="replace").splitlines()[-10:]
         raise ActionFailed("\n".join([f"Spark could not be started: {error}", *lines])) from error
-    except BaseException:
-        if gateway is not None:
-            _end_gateway(gateway)
-        raise
 
 
 def _end_gateway(gateway: Any) -> None:

@@ -119,3 +119,17 @@ def test_programs_end_with_a_killed_guardian(processes: GuardedProcesses, tmp_pa
     assert eventually(lambda: not lives(pid))
     with pytest.raises(ActionFailed, match="is gone"):
         processes.run(["true"], {}, tmp_path / "log")
+
+
+def test_a_folder_has_a_short_name_as_long_as_it_is_guarded(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
+    guarded = GuardedProcesses(folder)
+    try:
+        alias = guarded.alias
+        assert alias is not None
+        assert alias.samefile(folder)
+        assert len(str(alias)) < 40
+    finally:
+        guarded.close()
+    assert not alias.exists()
