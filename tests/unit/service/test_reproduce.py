@@ -92,9 +92,9 @@ def test_errors_of_usage_are_told_for_operators_segments_and_all(tmp_path: Path)
     assert found.usage_error is not None
     assert rows["live: weighted average over operators: mean error %"].ours == pytest.approx(100.0 * found.usage_error)
     plain = [error for name, error in found.usage_errors.items() if name != "source to total-ranker"]
-    average = rows["live: average over operators: mean error %"].ours
-    assert average == pytest.approx(100.0 * sum(plain) / len(plain))
-    assert {row.published for row in rows.values()} == {3.0}
+    average = rows["live: average over operators: mean error %"]
+    assert average.ours == pytest.approx(100.0 * sum(plain) / len(plain))
+    assert [row for row in rows.values() if row.published is not None] == [average]
 
 
 def test_selectivities_are_learned_from_one_live_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
