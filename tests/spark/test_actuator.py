@@ -121,6 +121,49 @@ def whats(actions: tuple[Action, ...]) -> Mapping[str, Level]:
     return {action.what: action.level for action in actions}
 
 
+def first_of_keys() -> Pipeline:
+    """Two operators with state, one behind the other, by different keys."""
+    firsts = Pipeline("firsts")
+    numbers = firsts.source("numbers", load="numbers")
+
+    @firsts.operator(after=numbers, key="event_id", stateful=True, mode="append", parallelism=(1, 4))
+    def events(df: "DataFrame") -> "DataFrame":
+        return df.dropDuplicates(["event_id"])
+
+    @firsts.operator(after=events, key="key", stateful=True, mode="append", parallelism=(1, 4))
+    def keys(df: "DataFrame") -> "DataFrame":
+        return df.dropDuplicates(["key"])
+
+    firsts.sink("first", after=keys, format="batches")
+    return firsts
+
+
+def test_work_with_state_is_done_where_the_state_is(
+    cluster_session: "SparkSession", tmp_path: Path, eventually: Eventually
+) -> None:
+    """Also in the middle of a query: executors to which state wanders must load it, and often start to keep any."""
+    epoch_s = time.time()
+
+    def open_load(spark: "SparkSession", node: SourceNode, partitions: int) -> "DataFrame":
+        assert isinstance(node.load, str)
+        return load_source(Schedule(Constant(200.0)), node.load, 1, epoch_s, partitions=partitions)(spark)
+
+    options = RunOptions(trigger_s=0.3, open_load=open_load, stop_timeout_s=60)
+    running = RunningPipeline(
+        cluster_session, first_of_keys(), "fused", tmp_path, dict.fromkeys(("numbers", "events", "keys"), 1), options
+    )
+    status = StatusReader(cluster_session)
+    try:
+        running.start()
+        assert eventually(lambda: (last_committed(running.segments["keys"].checkpoint) or 0) >= 12)
+    finally:
+        running.stop()
+    stages = sorted(status.stages(epoch_s), key=lambda stage: stage.stage)
+    in_the_middle = [stage for stage in stages if stage.read_rows and stage.written_rows]
+    assert len(in_the_middle) >= 10
+    assert len({tuple(status.tasks_by_executor(stage)) for stage in in_the_middle[1:]}) == 1
+
+
 def test_every_level_on_a_live_application_loses_nothing(bench: Bench, eventually: Eventually) -> None:
     assert bench.apply() == ()
 

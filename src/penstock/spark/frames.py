@@ -80,12 +80,14 @@ class _Builder:
     def _entered(self, node: OperatorNode, frame: "DataFrame") -> "DataFrame":
         """The frame behind the operator's own exchange; Spark itself puts one in front of state.
 
-        It would leave that out where all rows are in one partition already, and the operator would share a stage with
-        the one before it. A coalesce to more partitions than there are changes nothing but what Spark knows of them.
+        It would leave that out where it knows that all rows are in one partition, as behind the exchange of a single
+        instance, and the operator would share a stage with the one before it. A coalesce to more partitions than there
+        are changes nothing but what Spark knows of them.
         """
         number = self._graph.listed.index(node.name)
         if node.stateful:
-            return mark(frame, number, Side.IN).coalesce(_MORE_THAN_THERE_ARE)
+            entered = mark(frame, number, Side.IN)
+            return entered.coalesce(_MORE_THAN_THERE_ARE) if self._is_spread(node) else entered
         spread = _spread(node, number, frame)
         if node.name in self._plan.pinned:
             return mark(frame.repartition(self._parallelism[node.name], spread), number, Side.IN)
@@ -94,6 +96,13 @@ class _Builder:
         most = self._plan.bounds[node.name].most
         widest = max(self._plan.bounds[name].most for name in self._plan.hot)
         return entered.coalesce(most) if most < widest else entered
+
+    def _is_spread(self, node: OperatorNode) -> bool:
+        """Whether all that feeds the operator is in stages behind exchanges of ours, which keep no state: a coalesce
+        takes from a stage with state the wish to run where the state is."""
+        owners = [self._graph.nodes[owner] for name in node.after if (owner := self._owner[name]) is not None]
+        stateless = [owner for owner in owners if isinstance(owner, OperatorNode) and not owner.stateful]
+        return len(stateless) == len(node.after)
 
     def _marked_out(self, name: str) -> "DataFrame":
         owner = self._owner[name]
