@@ -1,5 +1,6 @@
 """What ELYSIUM and its relatives take from the views they see: loads, costs, and what changes cost."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -148,30 +149,56 @@ def to_carry(
 
     What waits is the backlog, but for what comes while one batch is worked on, which is there however fast all is, and
     what will arrive while the change pauses the application. Meanwhile instances and workers may be almost fully busy,
-    so that only a large backlog calls for more than the load itself does. What cannot be worked off in time with
-    everything that is allowed is worked off as fast as can be.
+    so that only a large backlog calls for more than the load itself does; but where more waits than a batch takes,
+    not in the time that batches lose (see `_Batch`). What cannot be worked off in time with everything that is allowed
+    is worked off as fast as can be.
     """
     loads = [Load(sources, thresholds.core_max, thresholds.cpu_max)]
     if drain_s <= 0 or view.latest is None:
         return loads
-    wanted = {}
+    wanted, lost = {}, 0.0
     for name, rates in sources.items():
         total, seen = total_per_s(rates), view.latest.applications.get(name)
         backlog = (seen.backlog or 0.0) if seen is not None else 0.0
-        waiting = max(0.0, backlog - _batch_s(view, name) * total)
+        batches = _batches(view, name)
+        waiting = max(0.0, backlog - (batches[-1].lasts_s * total if batches else 0.0))
         wanted[name] = total + (waiting + senses.pause_s(name) * total) / drain_s
+        if batches and waiting > batches[-1].events:
+            lost = max(lost, wanted[name] * min(batch.lost_s_per_event for batch in batches))
     draining = _within_reach(view, estimator, sources, wanted)
-    return [*loads, Load(draining, DRAINING, DRAINING)]
+    busy = max(0.0, DRAINING - lost)
+    return [*loads, Load(draining, busy, busy)]
 
 
-def _batch_s(view: View, application: str) -> float:
-    """How long a batch lasted when the end of one was last seen; 0 where nothing is done in batches."""
-    for observation in reversed(view.observations):
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """How long batches were in a window, how many events one took from the sources, and how much of their time was lost
+    on each of these: while a batch is planned and committed no instance is at work. An application that takes all that
+    waits makes up for that with longer batches; where they hold as many events as they may, it does not."""
+
+    lasts_s: float
+    events: float = math.inf
+    lost_s_per_event: float = 0.0
+
+
+def _batches(view: View, application: str) -> list[_Batch]:
+    """The batches of all windows in which the end of one was seen; none where nothing is done in batches."""
+    found = []
+    for observation in view.observations:
         seen = observation.applications.get(application)
-        paces = [o.batches_per_s for o in seen.operators.values() if o.batches_per_s] if seen is not None else []
-        if paces:
-            return 1.0 / min(paces)
-    return 0.0
+        operators = seen.operators if seen is not None else {}
+        paces = [o.batches_per_s for o in operators.values() if o.batches_per_s]
+        if not paces:
+            continue
+        pace = min(paces)
+        sources = [operators[name] for name in view.topologies[application].sources if name in operators]
+        taken = sum(source.processed_per_s or 0.0 for source in sources)
+        shares = [source.parallel_share for source in sources if source.parallel_share is not None]
+        if taken > 0 and shares:
+            found.append(_Batch(1.0 / pace, taken / pace, (1.0 - min(shares)) / taken))
+        else:
+            found.append(_Batch(1.0 / pace))
+    return found
 
 
 def _within_reach(view: View, estimator: Estimator, sources: Loads, wanted: Mapping[str, float]) -> Loads:

@@ -313,6 +313,25 @@ class TestBeyondThePublication:
         decision = decide(Elysium(drain_s=60.0), replace(view, observations=(*earlier, latest)))
         assert isinstance(decision, Keep) is kept
 
+    @pytest.mark.parametrize(
+        ("events", "parallel_share", "kept"), [(500.0, 0.9, False), (500.0, 1.0, True), (5_000.0, 0.9, True)]
+    )
+    def test_nothing_is_worked_off_while_full_batches_are_planned(
+        self, events: float, parallel_share: float, kept: bool
+    ) -> None:
+        # With 60 of those that wait 180 are to be handled per second, by two instances in 0.90 of the time. A batch
+        # that does not take all that waits loses a tenth of its time at 120 per second, so 0.15 at 180.
+        *earlier, latest = (view := self.backlogged(3_600.0 + events)).observations
+        application = latest.applications["pipeline"]
+        operators = {
+            name: replace(o, batches_per_s=120.0 / events, processed_per_s=120.0, parallel_share=parallel_share)
+            for name, o in application.operators.items()
+        }
+        latest = replace(latest, applications={"pipeline": replace(application, operators=operators)})
+        decision = decide(Elysium(drain_s=60.0), replace(view, observations=(*earlier, latest)))
+        assert isinstance(decision, Keep) is kept
+        assert kept or target(decision).parallelism["pipeline"]["s1"] == 3
+
     @pytest.mark.parametrize("made", [Elysium(drain_s=0.0), Elysium(plain=True)])
     def test_no_regard_for_it_when_switched_off(self, made: Elysium) -> None:
         assert isinstance(decide(made, self.backlogged(12_000.0)), Keep)
